@@ -1,0 +1,20 @@
+"""The agent that beginners start as: turn as many discs as possible."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from agents.base import AfterstateAgent
+from othello_env.batch import Afterstates
+from othello_env.bitboard import popcount
+
+
+def disc_difference(afterstates: Afterstates) -> npt.NDArray[np.float32]:
+    """Own discs minus the opponent's: [N] float32."""
+    return popcount(afterstates.own).astype(np.float32) - popcount(afterstates.opp)
+
+
+def greedy_agent() -> AfterstateAgent:
+    """Plays the move after which it has the most discs more than the opponent."""
+    return AfterstateAgent("greedy", disc_difference)

@@ -1,0 +1,160 @@
+"""N-tuple networks: sums of table entries that are looked up by the contents of chosen tuples of squares.
+
+A tuple of L squares has 3**L contents, each with a weight in the tuple's table. Tuples that are images of each other under the
+board's symmetries share one table (Lucas 2008; Jaskowski 2014).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from agents.base import AfterstateAgent
+from agents.weight_file import read_weights, write_weights
+from othello_env.batch import CHUNK, Afterstates
+from othello_env.bitboard import BitboardArray, popcount, unpack
+from othello_env.symmetry import NUM_SYMMETRIES, transform_square
+
+KIND: Final = "ntuple"
+
+Group = tuple[tuple[int, ...], ...]
+
+# A finished game counts for more than any sum of weights, and for more the higher it is won.
+WON: Final = 1e4
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NTupleNetwork:
+    """A value function on discs: the sum of one weight for each tuple.
+
+    groups: for each table the tuples of squares that share it, all of one length. weights: [W] floating point, the tables one
+    after the other; a table's entry for the contents d_1 ... d_L is number d_1 * 3**(L-1) + ... + d_L, where a digit is 0 for a disc
+    of the opponent, 1 for an empty square, 2 for an own disc.
+    """
+
+    groups: tuple[Group, ...]
+    weights: npt.NDArray[np.floating]
+    board_size: int = 8
+    _place_values: npt.NDArray[np.float32] = field(init=False, repr=False)
+    _offsets: npt.NDArray[np.float32] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        tables = table_sizes(self.groups)
+        if self.weights.shape != (sum(tables),):
+            raise ValueError(f"weights of shape {self.weights.shape}: these tuples need {sum(tables)}")
+        if sum(tables) >= 1 << 24:
+            raise ValueError(f"{sum(tables)} weights: indices are computed in float32, which is exact below {1 << 24}")
+        place_values = np.zeros((self.board_size**2, sum(map(len, self.groups))), dtype=np.float32)
+        offsets, column, table_start = [], 0, 0
+        for tuples, size in zip(self.groups, tables, strict=True):
+            for squares in tuples:
+                place_values[list(squares), column] = 3 ** np.arange(len(squares))[::-1]
+                offsets.append(table_start + size // 2)  # of the tuple whose squares are all empty
+                column += 1
+            table_start += size
+        object.__setattr__(self, "_place_values", place_values)
+        object.__setattr__(self, "_offsets", np.array(offsets, dtype=np.float32))
+
+    @property
+    def num_tuples(self) -> int:
+        """How many weights one value is the sum of."""
+        return len(self._offsets)
+
+    def indices(self, own: BitboardArray, opp: BitboardArray) -> npt.NDArray[np.int64]:
+        """The entries of `weights` that the value of each position is the sum of.
+
+        own, opp: [N] uint64, discs of the side whose view is taken, and of the other. Returns [N, num_tuples] int64.
+        """
+        squares = self.board_size**2
+        contents = (unpack(own, squares).view(np.int8) - unpack(opp, squares).view(np.int8)).astype(np.float32)
+        return (contents @ self._place_values + self._offsets).astype(np.int64)
+
+    def values(self, own: BitboardArray, opp: BitboardArray) -> npt.NDArray[np.floating]:
+        """The sums: [N] in the type of the weights, from the view of `own`."""
+        values = np.empty(len(own), dtype=self.weights.dtype)
+        for start in range(0, len(own), CHUNK):
+            chunk = slice(start, start + CHUNK)
+            values[chunk] = self.weights.take(self.indices(own[chunk], opp[chunk])).sum(axis=1)
+        return values
+
+    def save(self, path: Path, metadata: dict[str, Any] | None = None) -> None:
+        """Write the network, with anything else worth knowing about it, as a safetensors file, by an atomic rename."""
+        about = {**(metadata or {}), "board_size": self.board_size, "groups": self.groups}
+        write_weights(path, KIND, {"weights": self.weights}, about)
+
+    @classmethod
+    def load(cls, path: Path) -> NTupleNetwork:
+        """Read a file that `save` wrote. Raises `CheckpointError` where it is missing, damaged or of another kind."""
+        tensors, about = read_weights(path, KIND)
+        groups = tuple(tuple(map(tuple, group)) for group in about["groups"])
+        return cls(groups, tensors["weights"], about["board_size"])
+
+
+def table_sizes(groups: Sequence[Group]) -> list[int]:
+    """The number of weights of each group's table. Raises `ValueError` for a group of tuples that differ in length."""
+    for group in groups:
+        if len({len(squares) for squares in group}) != 1:
+            raise ValueError(f"tuples {group}: those that share a table must have one length")
+    return [3 ** len(group[0]) for group in groups]
+
+
+def straight_and_corner_groups(board_size: int = 8) -> tuple[Group, ...]:
+    """Logistello's patterns (Buro 1997): the edge with both X squares, two corner blocks, the inner lines, the diagonals.
+
+    On 8x8: 46 tuples in 11 groups, 167,265 weights. Raises `ValueError` for boards smaller than 6x6.
+    """
+    n = board_size
+    if n < 6:
+        raise ValueError(f"board_size {n}: the straight and corner patterns need at least 6")
+    edge_and_x_squares = (*range(n), n + 1, 2 * n - 2)
+    corner_2x5 = tuple(row * n + column for row in range(2) for column in range(5))
+    corner_3x3 = tuple(row * n + column for row in range(3) for column in range(3))
+    lines = [tuple(row * n + column for column in range(n)) for row in range(1, n // 2)]
+    diagonals = [tuple(step * n + n - length + step for step in range(length)) for length in range(n, 3, -1)]
+    return tuple(_images(squares, n) for squares in [edge_and_x_squares, corner_2x5, corner_3x3, *lines, *diagonals])
+
+
+def _images(squares: tuple[int, ...], n: int) -> Group:
+    """The images under the eight symmetries, one for each set of squares."""
+    images: dict[frozenset[int], tuple[int, ...]] = {}
+    for symmetry in range(NUM_SYMMETRIES):
+        image = tuple(transform_square(square, symmetry, n) for square in squares)
+        images.setdefault(frozenset(image), image)
+    return tuple(images.values())
+
+
+def mirrored_indices(groups: Sequence[Group], board_size: int = 8) -> npt.NDArray[np.int64]:
+    """For each weight the one that means the same pattern seen in a mirror: [W] int64, its own inverse.
+
+    A weight of a tuple that no symmetry maps onto itself is its own mirror image.
+    """
+    mirrored, start = [], 0
+    for (squares, *_), size in zip(groups, table_sizes(groups), strict=True):
+        length = len(squares)
+        digits = np.arange(size)[:, None] // 3 ** np.arange(length)[::-1] % 3
+        images = ([transform_square(square, symmetry, board_size) for square in squares] for symmetry in range(1, NUM_SYMMETRIES))
+        image = next((image for image in images if set(image) == set(squares) and tuple(image) != squares), list(squares))
+        order = [image.index(square) for square in squares]
+        mirrored.append(start + digits[:, order] @ 3 ** np.arange(length)[::-1])
+        start += size
+    return np.concatenate(mirrored)
+
+
+def ntuple_agent(network: NTupleNetwork, name: str = "ntuple") -> AfterstateAgent:
+    """Plays the move whose afterstate the network values highest; a move that ends the game counts by its result."""
+
+    def evaluate(afterstates: Afterstates) -> npt.NDArray[np.floating]:
+        if afterstates.board_size != network.board_size:
+            raise ValueError(f"{name} was trained for board_size {network.board_size}, not {afterstates.board_size}")
+        values = network.values(afterstates.own, afterstates.opp)
+        over = afterstates.terminal()
+        difference = popcount(afterstates.own[over]).astype(np.float32) - popcount(afterstates.opp[over])
+        values[over] = np.sign(difference) * WON + difference
+        return values
+
+    return AfterstateAgent(name, evaluate)

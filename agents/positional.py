@@ -1,0 +1,68 @@
+"""Weighted piece counters: each square has a weight, a position is worth own squares minus the opponent's.
+
+The published tables are the classic opponents of the literature on learning Othello. All are for the 8x8 board, used one move
+ahead, ties broken at random.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from agents.base import AfterstateAgent
+from othello_env.batch import Afterstates
+from othello_env.bitboard import unpack
+
+Table = Literal["swh", "heur", "bench"]
+
+
+def _mirrored(*quadrant: tuple[float, float, float, float]) -> npt.NDArray[np.float32]:
+    """The whole 8x8 table from its top left quarter."""
+    top_left = np.array(quadrant, dtype=np.float32)
+    top = np.hstack([top_left, top_left[:, ::-1]])
+    return np.vstack([top, top[::-1]]).ravel()
+
+
+TABLES: Final[dict[Table, npt.NDArray[np.float32]]] = {
+    # The "standard weighted heuristic" of Yoshioka, Ishii and Ito (1999), the anchor of Lucas and Runarsson's Othello League.
+    "swh": _mirrored(
+        (1.00, -0.25, 0.10, 0.05),
+        (-0.25, -0.25, 0.01, 0.01),
+        (0.10, 0.01, 0.05, 0.02),
+        (0.05, 0.01, 0.02, 0.01),
+    ),
+    # HEUR of van der Ree and Wiering (2013): the same table times 100, slightly altered.
+    "heur": _mirrored((100, -25, 10, 5), (-25, -25, 2, 2), (10, 2, 5, 1), (5, 2, 1, 2)),
+    # BENCH of van der Ree and Wiering (2013): learned by Lucas and Runarsson (2006), scaled and rounded; not symmetric.
+    "bench": np.array(
+        [
+            [80, -26, 24, -1, -5, 28, -18, 76],
+            [-23, -39, -18, -9, -6, -8, -39, -1],
+            [46, -16, 4, 1, -3, 6, -20, 52],
+            [-13, -5, 2, -1, 4, 3, -12, -2],
+            [-5, -6, 1, -2, -3, 0, -9, -5],
+            [48, -13, 12, 5, 0, 5, -24, 41],
+            [-27, -53, -11, -1, -11, -16, -58, -15],
+            [87, -25, 27, -1, 5, 36, -3, 100],
+        ],
+        dtype=np.float32,
+    ).ravel(),
+}
+
+
+def positional_agent(*, table: Table = "swh") -> AfterstateAgent:
+    """Plays by one of the published tables of square weights. 8x8 only."""
+    weights = TABLES[table]
+
+    def evaluate(afterstates: Afterstates) -> npt.NDArray[np.float32]:
+        if afterstates.board_size != 8:
+            raise ValueError(
+                f"positional plays on 8x8, not on {afterstates.board_size}x{afterstates.board_size}: its tables have 64 weights"
+            )
+        own, opp = (unpack(discs).view(np.int8) for discs in (afterstates.own, afterstates.opp))
+        values: npt.NDArray[np.float32] = (own - opp).astype(np.float32) @ weights
+        return values
+
+    return AfterstateAgent(f"positional:table={table}", evaluate)

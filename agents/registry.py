@@ -1,0 +1,104 @@
+"""Agents by their specs: `make_agent("positional:table=bench")`.
+
+A spec is a name, then after a colon a file where the agent takes one, then `parameter=value` entries, with commas between:
+`league:players/best.txt,view=black`. The signature of an agent's builder is the description of its spec.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final, Literal, get_args, get_origin
+
+from agents.base import Agent
+from agents.greedy import greedy_agent
+from agents.league import league_agent
+from agents.ntuple import NTupleNetwork, ntuple_agent
+from agents.positional import positional_agent
+from agents.random_agent import RandomAgent
+from agents.weight_file import CheckpointError
+
+
+class AgentSpecError(ValueError):
+    """A spec that names no agent, or an agent with parameters that it does not have. The message says what is allowed."""
+
+
+def _ntuple(file: Path) -> Agent:
+    return ntuple_agent(NTupleNetwork.load(file), f"ntuple:{file.name}")
+
+
+_BUILDERS: Final[dict[str, Callable[..., Agent]]] = {
+    "random": RandomAgent,
+    "greedy": greedy_agent,
+    "positional": positional_agent,
+    "ntuple": _ntuple,
+    "league": league_agent,
+}
+
+
+def make_agent(spec: str) -> Agent:
+    """Build the agent that a spec names, such as "random", "positional:table=bench", "ntuple:FILE", "league:FILE,view=mover".
+
+    Raises `AgentSpecError` for an unknown name, parameter or value, and for a file that is missing or damaged; the message is
+    one line and says what is allowed.
+    """
+    name, _, rest = spec.partition(":")
+    builder = _BUILDERS.get(name)
+    if builder is None:
+        raise AgentSpecError(f"{spec!r}: no agent {name!r}; the agents are {', '.join(describe(known) for known in _BUILDERS)}")
+    arguments = _parse_arguments(spec, name, [entry for entry in rest.split(",") if entry])
+    try:
+        return builder(**arguments)
+    except FileNotFoundError as error:
+        raise AgentSpecError(f"{spec!r}: no such file: {error.filename}") from None
+    except (OSError, ValueError) as error:
+        raise AgentSpecError(f"{spec!r}: {error}") from error
+
+
+def describe(name: str) -> str:
+    """The shape of an agent's spec with its defaults: "league:FILE,view=mover|black"."""
+    entries = []
+    for parameter in _parameters(name):
+        values = parameter.name.upper() if parameter.annotation is Path else "|".join(_choices(parameter))
+        entries.append(values if parameter.annotation is Path else f"{parameter.name}={values}")
+    return ":".join([name, *([",".join(entries)] if entries else [])])
+
+
+def _parameters(name: str) -> list[inspect.Parameter]:
+    parameters = inspect.signature(_BUILDERS[name], eval_str=True).parameters.values()
+    return [parameter for parameter in parameters if parameter.name != "name"]
+
+
+def _choices(parameter: inspect.Parameter) -> list[str]:
+    if get_origin(parameter.annotation) is Literal:
+        return [str(choice) for choice in get_args(parameter.annotation)]
+    return [f"{parameter.annotation.__name__.upper()}"]
+
+
+def _parse_arguments(spec: str, name: str, entries: list[str]) -> dict[str, Any]:
+    parameters = {parameter.name: parameter for parameter in _parameters(name)}
+    arguments: dict[str, Any] = {}
+    for entry in entries:
+        key, equals, text = entry.partition("=")
+        if not equals and parameters.get("file") and "file" not in arguments:
+            key, text = "file", entry
+        parameter = parameters.get(key)
+        if parameter is None or key in arguments:
+            raise AgentSpecError(f"{spec!r}: {entry!r} is no parameter of it, or comes twice; expected {describe(name)}")
+        arguments[key] = _convert(spec, parameter, text)
+    missing = [key for key, parameter in parameters.items() if parameter.default is parameter.empty and key not in arguments]
+    if missing:
+        raise AgentSpecError(f"{spec!r}: {missing[0]} is missing; expected {describe(name)}")
+    return arguments
+
+
+def _convert(spec: str, parameter: inspect.Parameter, text: str) -> Any:
+    if get_origin(parameter.annotation) is Literal:
+        if text not in get_args(parameter.annotation):
+            raise AgentSpecError(f"{spec!r}: {parameter.name}={text}; expected one of {', '.join(_choices(parameter))}")
+        return text
+    try:
+        return parameter.annotation(text)
+    except ValueError:
+        raise AgentSpecError(f"{spec!r}: {parameter.name}={text}; expected {parameter.annotation.__name__}") from None

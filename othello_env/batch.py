@@ -1,0 +1,312 @@
+"""Many positions at once, as arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from othello_env.bitboard import FULL, BitboardArray, flips, legal_moves, popcount, sample_squares, unpack
+from othello_env.errors import IllegalMoveError
+from othello_env.position import BLACK, Position, Scoring, check_scoring
+from othello_env.squares import check_board_size, pass_square
+
+IntArray = npt.NDArray[np.integer]
+BoolArray = npt.NDArray[np.bool_]
+
+# Rows handled at a time: the kernel's temporary arrays of this many words stay in a core's second-level cache.
+CHUNK: Final = 8192
+
+# The kernel frees its temporary arrays as fast as it makes them. glibc hands such memory back to the system and faults it in
+# again each time, at half of the speed, until a program has once freed a block of the largest size that it adapts to. Do that
+# now: nothing is touched, so it takes microseconds and no memory.
+np.empty(31 << 20, dtype=np.uint8)
+
+
+@dataclass(frozen=True, slots=True)
+class Afterstates:
+    """All positions that one move leads to, before the reply, for a batch of positions.
+
+    One entry an afterstate, sorted by row and then by square, N in all. rows [N]: the row of the batch. squares [N]: the move.
+    own, opp [N] uint64: discs of the side that made the move, and of the other side, after it. side [N] uint8: who made it.
+    """
+
+    rows: npt.NDArray[np.int64]
+    squares: npt.NDArray[np.int64]
+    own: BitboardArray
+    opp: BitboardArray
+    side: npt.NDArray[np.uint8]
+    board_size: int
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def terminal(self) -> npt.NDArray[np.int64]:
+        """The indices of the afterstates in which neither side can move."""
+        no_reply = np.empty(len(self), dtype=np.bool_)
+        for chunk in _chunks(len(self)):
+            no_reply[chunk] = legal_moves(self.opp[chunk], self.own[chunk], self.board_size) == 0
+        stuck = np.flatnonzero(no_reply)
+        over: npt.NDArray[np.int64] = stuck[legal_moves(self.own[stuck], self.opp[stuck], self.board_size) == 0]
+        return over
+
+
+_ARRAYS: Final = ("own", "opp", "side_to_move", "legal_moves", "is_over")
+
+
+class PositionBatch:
+    """B positions of one board size; `step` plays one move in each, with automatic passes.
+
+    own, opp: [B] uint64, discs of the side to move and of the other side. side_to_move: [B] uint8, 0 black, 1 white.
+    legal_moves: [B] uint64, the squares where the side to move may place a disc. is_over: [B] bool, neither side can move.
+
+    With `auto_pass` (the default) a side without a move is skipped, so that `legal_moves` is empty exactly where the game is
+    over. Without it such a row stays with the side that must pass, and the pass is its one legal move.
+
+    Read the arrays freely; change them through `step` and `reset` only.
+    """
+
+    __slots__ = (*_ARRAYS, "auto_pass", "board_size")
+
+    own: BitboardArray
+    opp: BitboardArray
+    side_to_move: npt.NDArray[np.uint8]
+    legal_moves: BitboardArray
+    is_over: BoolArray
+
+    def __init__(
+        self,
+        own: npt.ArrayLike,
+        opp: npt.ArrayLike,
+        side_to_move: npt.ArrayLike,
+        *,
+        board_size: int = 8,
+        auto_pass: bool = True,
+    ) -> None:
+        """A batch from arrays of shape [B], which are copied. Raises `ValueError` for rows that are no position."""
+        self.board_size = check_board_size(board_size)
+        self.auto_pass = auto_pass
+        self.own = np.array(own, dtype=np.uint64)
+        self.opp = np.array(opp, dtype=np.uint64)
+        self.side_to_move = np.array(side_to_move, dtype=np.uint8)
+        shapes = (self.own.shape, self.opp.shape, self.side_to_move.shape)
+        if self.own.ndim != 1 or len(set(shapes)) > 1:
+            raise ValueError(f"own, opp and side_to_move have shapes {shapes}: expected three times [B]")
+        bad = ((self.own & self.opp) | ((self.own | self.opp) & ~np.uint64(FULL[board_size]))) != 0
+        bad |= self.side_to_move > 1
+        if bad.any():
+            row = int(np.flatnonzero(bad)[0])
+            raise ValueError(
+                f"row {row} is no position: own {int(self.own[row]):#x}, opp {int(self.opp[row]):#x}, side_to_move {int(self.side_to_move[row])}"
+            )
+        self.legal_moves = np.empty_like(self.own)
+        self.is_over = np.zeros(len(self.own), dtype=np.bool_)
+        for rows in _chunks(len(self.own)):
+            self._store(rows, self.own[rows], self.opp[rows], self.side_to_move[rows])
+
+    @classmethod
+    def start(cls, batch_size: int, board_size: int = 8, *, auto_pass: bool = True) -> PositionBatch:
+        """`batch_size` start positions."""
+        return _start_batch(board_size, auto_pass).take(np.zeros(batch_size, dtype=np.int64))
+
+    @classmethod
+    def from_positions(cls, positions: Sequence[Position], *, auto_pass: bool = True) -> PositionBatch:
+        """A batch of the given positions, which must have one board size."""
+        sizes = {position.board_size for position in positions}
+        if len(sizes) != 1:
+            raise ValueError(f"board sizes {sorted(sizes)}: a batch needs positions of exactly one")
+        return cls(
+            [position.own for position in positions],
+            [position.opp for position in positions],
+            [position.side_to_move for position in positions],
+            board_size=sizes.pop(),
+            auto_pass=auto_pass,
+        )
+
+    def __len__(self) -> int:
+        return len(self.own)
+
+    def __getitem__(self, row: int) -> Position:
+        """The position in one row."""
+        return Position(int(self.own[row]), int(self.opp[row]), int(self.side_to_move[row]), self.board_size)
+
+    def __iter__(self) -> Iterator[Position]:
+        return (self[row] for row in range(len(self)))
+
+    def __repr__(self) -> str:
+        return f"PositionBatch({len(self)} positions of {self.board_size}x{self.board_size}, {int(self.is_over.sum())} over)"
+
+    def take(self, rows: IntArray | BoolArray) -> PositionBatch:
+        """A new batch of the given rows: indices in any order, repeated if wanted, or a boolean mask."""
+        taken = object.__new__(PositionBatch)
+        taken.board_size, taken.auto_pass = self.board_size, self.auto_pass
+        for name in _ARRAYS:
+            setattr(taken, name, getattr(self, name)[rows])
+        return taken
+
+    def copy(self) -> PositionBatch:
+        """An independent copy."""
+        return self.take(np.arange(len(self)))
+
+    @property
+    def pass_square(self) -> int:
+        """The number that stands for a pass on this board size: 64 on 8x8."""
+        return pass_square(self.board_size)
+
+    def legal_mask(self) -> npt.NDArray[np.int8]:
+        """What `step` accepts, as [B, n*n + 1] int8: 1 for each legal square; the pass alone where there is none.
+
+        Rows whose game is over have the pass as their one entry too, so no row is ever all zero.
+        """
+        mask = np.empty((len(self), self.pass_square + 1), dtype=np.int8)
+        mask[:, :-1] = unpack(self.legal_moves, self.pass_square)
+        mask[:, -1] = self.legal_moves == 0
+        return mask
+
+    def sample_moves(self, rng: np.random.Generator) -> npt.NDArray[np.int64]:
+        """A legal move for each row, all equally likely: [B] int64. The pass where nothing else is legal."""
+        moves = np.empty(len(self), dtype=np.int64)
+        for rows in _chunks(len(self)):
+            moves[rows] = sample_squares(self.legal_moves[rows], rng)
+        return np.minimum(moves, self.pass_square, out=moves)
+
+    def step(self, squares: npt.ArrayLike) -> None:
+        """Play one move in each row, with automatic passes.
+
+        squares: [B] integers, in each row a legal square; the pass where nothing else is legal, which is a move only without
+        `auto_pass` and leaves rows that are over as they are. Raises `IllegalMoveError` with the first wrong row, before
+        anything has changed.
+        """
+        moves = np.asarray(squares)
+        if moves.shape != self.own.shape or not np.issubdtype(moves.dtype, np.integer):
+            raise ValueError(f"squares: {moves.dtype} of shape {moves.shape}; expected integers of shape {self.own.shape}")
+        shifts = moves.astype(np.uint64)  # a negative number becomes one that shifts everything out
+        placeless = (self.legal_moves >> shifts) & 1 == 0
+        if not placeless.any():
+            for rows in _chunks(len(self)):
+                self._place(rows, shifts[rows])
+            return
+        passing = np.flatnonzero(placeless)
+        wrong = passing[(moves[passing] != self.pass_square) | (self.legal_moves[passing] != 0)]
+        if len(wrong):
+            self._raise_illegal(int(wrong[0]), int(moves[wrong[0]]))
+        forced = passing[~self.is_over[passing]]
+        self._store(forced, self.opp[forced], self.own[forced], self.side_to_move[forced] ^ 1)
+        placing = np.flatnonzero(~placeless)
+        for chunk in _chunks(len(placing)):
+            self._place(placing[chunk], shifts[placing[chunk]])
+
+    def _place(self, rows: slice | IntArray, shifts: BitboardArray) -> None:
+        """Place a disc in each of `rows`, on a square known to be legal."""
+        own, opp = self.own[rows], self.opp[rows]
+        placed = np.left_shift(np.uint64(1), shifts)
+        flipped = flips(own, opp, placed, self.board_size)
+        placed |= own
+        placed |= flipped
+        self._store(rows, opp ^ flipped, placed, self.side_to_move[rows] ^ 1)
+
+    def _store(self, rows: slice | IntArray, own: BitboardArray, opp: BitboardArray, side: npt.NDArray[np.uint8]) -> None:
+        """Put positions into `rows`, passed where `auto_pass` asks for it. May change `own`, `opp` and `side`."""
+        legal = legal_moves(own, opp, self.board_size)
+        over = np.zeros(len(legal), dtype=np.bool_)
+        stuck = np.flatnonzero(legal == 0)
+        if len(stuck):
+            replies = legal_moves(opp[stuck], own[stuck], self.board_size)
+            over[stuck] = replies == 0
+            if self.auto_pass:
+                passing = stuck[replies != 0]
+                own[passing], opp[passing] = opp[passing], own[passing]
+                side[passing] ^= 1
+                legal[stuck] = replies
+        self.own[rows], self.opp[rows], self.side_to_move[rows] = own, opp, side
+        self.legal_moves[rows], self.is_over[rows] = legal, over
+
+    def _raise_illegal(self, row: int, move: int) -> None:
+        try:
+            self[row].play(move)
+        except IllegalMoveError as error:
+            raise IllegalMoveError(f"row {row}: {error}") from None
+        raise AssertionError(f"row {row}: {move} is illegal in the batch and legal in {self[row]}")
+
+    def reset(self, rows: IntArray | BoolArray, positions: PositionBatch | None = None) -> None:
+        """Put the start position, or `positions` in their order, into the given rows: indices or a boolean mask.
+
+        Raises `ValueError` where `positions` are not as many as `rows`, or of another board size.
+        """
+        rows = np.asarray(rows)
+        if positions is None:
+            start = _start_batch(self.board_size, self.auto_pass)
+            for name in _ARRAYS:
+                getattr(self, name)[rows] = getattr(start, name)
+            return
+        indices = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
+        if len(positions) != len(indices) or positions.board_size != self.board_size:
+            raise ValueError(
+                f"{len(indices)} rows of {self.board_size}x{self.board_size} cannot take {len(positions)} positions "
+                f"of {positions.board_size}x{positions.board_size}"
+            )
+        self._store(indices, positions.own.copy(), positions.opp.copy(), positions.side_to_move.copy())
+
+    def afterstates(self) -> Afterstates:
+        """The afterstates of all legal moves of all rows; none for rows without a legal square."""
+        index = np.flatnonzero(unpack(self.legal_moves))
+        rows, squares = index >> 6, index & 63
+        own, opp, placed = self.own[rows], self.opp[rows], np.left_shift(np.uint64(1), squares.astype(np.uint64))
+        for chunk in _chunks(len(rows)):
+            flipped = flips(own[chunk], opp[chunk], placed[chunk], self.board_size)
+            own[chunk] |= flipped | placed[chunk]
+            opp[chunk] ^= flipped
+        return Afterstates(rows, squares, own, opp, self.side_to_move[rows], self.board_size)
+
+    def children(self) -> PositionBatch:
+        """The positions after every legal move of every row; a forced pass is such a move without `auto_pass`."""
+        after = self.afterstates()
+        forced = np.flatnonzero((self.legal_moves == 0) & ~self.is_over)
+        return PositionBatch(
+            np.concatenate([after.opp, self.opp[forced]]),
+            np.concatenate([after.own, self.own[forced]]),
+            np.concatenate([after.side, self.side_to_move[forced]]) ^ 1,
+            board_size=self.board_size,
+            auto_pass=self.auto_pass,
+        )
+
+    @property
+    def discs(self) -> npt.NDArray[np.int64]:
+        """The numbers of discs on the boards: [B, 2] int64, black then white."""
+        counts = np.stack([popcount(self.own), popcount(self.opp)], axis=1).astype(np.int64)
+        white = self.side_to_move != BLACK
+        counts[white] = counts[white, ::-1]
+        return counts
+
+    @property
+    def empties(self) -> npt.NDArray[np.int64]:
+        """The numbers of empty squares: [B] int64."""
+        return self.pass_square - popcount(self.own | self.opp).astype(np.int64)
+
+    def score(self, scoring: Scoring) -> npt.NDArray[np.int64]:
+        """Black's discs minus White's, if the games ended here: [B] int64. scoring: as in `Position.score`."""
+        check_scoring(scoring)
+        discs = self.discs
+        difference = discs[:, 0] - discs[:, 1]
+        if scoring == "empties_to_winner":
+            difference += np.sign(difference) * self.empties
+        return difference
+
+    @property
+    def outcome(self) -> npt.NDArray[np.float32]:
+        """The results from Black's view: [B] float32, +1, 0 or -1; NaN where the game is running, so that nothing else reads as a draw."""
+        return np.where(self.is_over, np.sign(self.score("discs")), np.nan).astype(np.float32)
+
+
+@lru_cache
+def _start_batch(board_size: int, auto_pass: bool) -> PositionBatch:
+    """A batch of one start position, to copy from."""
+    return PositionBatch.from_positions([Position.start(board_size)], auto_pass=auto_pass)
+
+
+def _chunks(length: int) -> Iterator[slice]:
+    return (slice(start, min(start + CHUNK, length)) for start in range(0, length, CHUNK))

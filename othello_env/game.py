@@ -1,0 +1,107 @@
+"""Game records: a start position and the moves played from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+
+from othello_env.errors import IllegalMoveError, RecordFormatError
+from othello_env.position import COLOR_NAMES, Position
+from othello_env.squares import PASS_TOKENS, format_square, parse_square, pass_square
+
+# After this many tries a running game of the wanted length is taken not to exist.
+_RANDOM_TRIES: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Game:
+    """A game, finished or not: the start position and the squares of the discs placed, in order.
+
+    Forced passes are not moves here: they follow from the rules. Raises `IllegalMoveError` with the number of the first move
+    that the rules do not allow.
+    """
+
+    moves: tuple[int, ...] = ()
+    start: Position = field(default_factory=Position.start)
+    _positions: tuple[Position, ...] = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        positions = [self.start.resolve_pass()]
+        for number, move in enumerate(self.moves, 1):
+            if move == pass_square(self.start.board_size):
+                raise IllegalMoveError(f"move {number} is a pass: forced passes happen by themselves and are not listed")
+            try:
+                positions.append(positions[-1].play(move))
+            except IllegalMoveError as error:
+                raise IllegalMoveError(f"move {number}: {error}") from None
+        object.__setattr__(self, "_positions", tuple(positions))
+
+    @classmethod
+    def parse(cls, text: str, start: Position | None = None) -> Game:
+        """Read a transcript such as "f5d6c3", in either case, with or without white space.
+
+        Written passes (`pass`, `pa`, `ps`, `--`, `@@`) are accepted where a pass is forced or the game is over, and need not be
+        there. Raises `RecordFormatError` with the character for anything else, `IllegalMoveError` for an illegal move.
+        """
+        position = (start or Position.start()).resolve_pass()
+        n = position.board_size
+        may_pass = start is not None and position != start
+        moves: list[int] = []
+        place = 0
+        while place < len(text):
+            if text[place].isspace():
+                place += 1
+                continue
+            token = next((t for t in PASS_TOKENS if text[place : place + len(t)].lower() == t), text[place : place + 2])
+            try:
+                square = parse_square(token, n)
+            except RecordFormatError as error:
+                raise RecordFormatError(f"transcript, character {place + 1}: {error}") from None
+            if square == pass_square(n):
+                if not may_pass and not position.is_over:
+                    raise RecordFormatError(
+                        f"transcript, character {place + 1}: {token!r}, but no pass is forced before move {len(moves) + 1} "
+                        f"({COLOR_NAMES[position.side_to_move]} is to move)"
+                    )
+                may_pass = False
+            else:
+                try:
+                    after = position.play(square)
+                except IllegalMoveError as error:
+                    raise IllegalMoveError(f"move {len(moves) + 1}, character {place + 1}: {error}") from None
+                moves.append(square)
+                may_pass = after.side_to_move == position.side_to_move
+                position = after
+            place += len(token)
+        return cls(tuple(moves), start or Position.start())
+
+    @classmethod
+    def random(cls, num_plies: int, rng: np.random.Generator, start: Position | None = None) -> Game:
+        """A game of `num_plies` moves chosen with equal chances among the legal ones, and not over after them.
+
+        Games that end too early are drawn again. Raises `ValueError` where 100 draws give no running game.
+        """
+        for _ in range(_RANDOM_TRIES):
+            position = (start or Position.start()).resolve_pass()
+            moves: list[int] = []
+            while len(moves) < num_plies and not position.is_over:
+                moves.append(int(rng.choice(position.legal_squares())))
+                position = position.play(moves[-1])
+            if not position.is_over:
+                return cls(tuple(moves), start or Position.start())
+        raise ValueError(f"{num_plies} random plies from {start or Position.start()}: the game was over in each of {_RANDOM_TRIES} tries")
+
+    def positions(self) -> tuple[Position, ...]:
+        """The position before each move and after the last one, each with forced passes made: one more than there are moves."""
+        return self._positions
+
+    @property
+    def final(self) -> Position:
+        """The position after the last move."""
+        return self._positions[-1]
+
+    def __str__(self) -> str:
+        """The transcript that `parse` reads, without passes: "f5d6c3"."""
+        return "".join(format_square(move, self.start.board_size) for move in self.moves)

@@ -1,0 +1,193 @@
+"""One position of a game: the discs and the side to move."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final, Literal, get_args
+
+from othello_env.bitboard import FULL, flips, legal_moves, start_discs
+from othello_env.errors import IllegalMoveError, RecordFormatError
+from othello_env.squares import BOARD_SIZES, check_board_size, format_square, parse_square, pass_square
+
+BLACK: Final = 0
+WHITE: Final = 1
+COLOR_NAMES: Final = ("black", "white")
+
+Scoring = Literal["discs", "empties_to_winner"]
+
+# What people and programs write for the contents of a square and for the side to move.
+_BLACK_SIGNS: Final = "Xx*Bb●"
+_WHITE_SIGNS: Final = "OoWw○"
+_EMPTY_SIGNS: Final = "-._·"
+
+
+def check_scoring(scoring: str) -> None:
+    """Raise `ValueError` for anything but the two names of `Scoring`."""
+    if scoring not in get_args(Scoring):
+        raise ValueError(f"scoring {scoring!r}: expected one of {', '.join(get_args(Scoring))}")
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """An Othello position; immutable, hashable, and equal where discs, side to move and board size are equal.
+
+    own, opp: bitboards of the side to move and of the other side (bit s = square s, a1 = 0). side_to_move: `BLACK` (0) or
+    `WHITE` (1). board_size: 4, 6 or 8.
+
+    A position may be one in which the side to move has no move: either the game is over (`is_over`), or a pass is forced
+    (`must_pass`). `play` takes care of passes by itself, so such positions come only from outside, or from `auto_pass=False`.
+    """
+
+    own: int
+    opp: int
+    side_to_move: int = BLACK
+    board_size: int = 8
+    legal_moves: int = field(init=False, compare=False, repr=False)
+    """The squares where the side to move may place a disc, as a bitboard; 0 where it must pass or the game is over."""
+
+    def __post_init__(self) -> None:
+        if self.own & self.opp:
+            raise ValueError(f"square {format_square(_lowest(self.own & self.opp), self.board_size)} holds discs of both sides")
+        if (self.own | self.opp) & ~FULL[check_board_size(self.board_size)] or self.side_to_move not in (BLACK, WHITE):
+            raise ValueError(
+                f"own {self.own:#x}, opp {self.opp:#x}, side_to_move {self.side_to_move}: not a {self.board_size}x{self.board_size} position"
+            )
+        object.__setattr__(self, "legal_moves", legal_moves(self.own, self.opp, self.board_size))
+
+    @classmethod
+    def start(cls, board_size: int = 8) -> Position:
+        """The start position: black d5 e4, white d4 e5 (on 8x8), black to move."""
+        black, white = start_discs(check_board_size(board_size))
+        return cls(black, white, BLACK, board_size)
+
+    @classmethod
+    def parse(cls, text: str) -> Position:
+        """Read a position: one sign a square from a1 row by row, then the side to move, as in `"---...--- X"`.
+
+        Black is any of `X x * B b`, white `O o W w`, empty `- . _`; white space is skipped. The board size follows from the
+        number of squares: 16, 36 or 64. Raises `RecordFormatError` with the place of the first sign that does not fit.
+        """
+        signs: list[str] = []
+        for place, sign in enumerate(text):
+            if sign.isspace():
+                continue
+            if sign not in _BLACK_SIGNS + _WHITE_SIGNS + _EMPTY_SIGNS:
+                raise RecordFormatError(f"position {text!r}: {sign!r} at character {place + 1} is neither a disc nor an empty square")
+            signs.append(sign)
+        sizes = {n * n + 1: n for n in BOARD_SIZES}
+        if len(signs) not in sizes:
+            expected = ", ".join(str(n * n) for n in BOARD_SIZES)
+            raise RecordFormatError(f"position {text!r}: {len(signs)} signs; expected {expected} squares and the side to move")
+        *squares, side = signs
+        if side in _EMPTY_SIGNS:
+            raise RecordFormatError(f"position {text!r}: ends with {side!r} where the side to move belongs (X or O)")
+        black = sum(1 << square for square, sign in enumerate(squares) if sign in _BLACK_SIGNS)
+        white = sum(1 << square for square, sign in enumerate(squares) if sign in _WHITE_SIGNS)
+        return cls.from_discs(black, white, BLACK if side in _BLACK_SIGNS else WHITE, board_size=sizes[len(signs)])
+
+    @classmethod
+    def from_discs(cls, black: int, white: int, side_to_move: int, *, board_size: int = 8) -> Position:
+        """A position from its discs by colour."""
+        own, opp = (black, white) if side_to_move == BLACK else (white, black)
+        return cls(own, opp, side_to_move, board_size)
+
+    def __str__(self) -> str:
+        """The position in one line that `parse` reads: `X` black, `O` white, `-` empty, then the side to move."""
+        black, white = self.black, self.white
+        squares = ("X" if black >> s & 1 else "O" if white >> s & 1 else "-" for s in range(self.board_size**2))
+        return f"{''.join(squares)} {'XO'[self.side_to_move]}"
+
+    @property
+    def black(self) -> int:
+        """Black's discs, as a bitboard."""
+        return self.own if self.side_to_move == BLACK else self.opp
+
+    @property
+    def white(self) -> int:
+        """White's discs, as a bitboard."""
+        return self.opp if self.side_to_move == BLACK else self.own
+
+    @property
+    def discs(self) -> tuple[int, int]:
+        """The numbers of discs on the board, (black, white)."""
+        return self.black.bit_count(), self.white.bit_count()
+
+    @property
+    def empties(self) -> int:
+        """The number of empty squares."""
+        return self.board_size**2 - (self.own | self.opp).bit_count()
+
+    def legal_squares(self) -> tuple[int, ...]:
+        """What `play` accepts, ascending: squares; only the pass where it is forced; nothing where the game is over."""
+        if self.legal_moves:
+            return tuple(_squares(self.legal_moves))
+        return (pass_square(self.board_size),) if self.must_pass else ()
+
+    @property
+    def must_pass(self) -> bool:
+        """Whether only the other side can move, so that the side to move must pass."""
+        return not self.legal_moves and bool(legal_moves(self.opp, self.own, self.board_size))
+
+    @property
+    def is_over(self) -> bool:
+        """Whether neither side can move; the board need not be full."""
+        return not self.legal_moves and not legal_moves(self.opp, self.own, self.board_size)
+
+    def play(self, move: int | str, *, auto_pass: bool = True) -> Position:
+        """The position after a move of the side to move: a disc placed, all outflanked discs turned.
+
+        move: a square number or name. Where the other side then has no move but this side has, the pass happens by itself and
+        this side is to move again; with `auto_pass=False` the other side is to move and must play the pass. Raises
+        `IllegalMoveError` for a move that is not in `legal_squares()`.
+        """
+        square = parse_square(move, self.board_size) if isinstance(move, str) else move
+        if 0 <= square < self.board_size**2 and self.legal_moves >> square & 1:
+            placed = 1 << square
+            flipped = flips(self.own, self.opp, placed, self.board_size)
+            after = Position(self.opp ^ flipped, self.own | flipped | placed, 1 - self.side_to_move, self.board_size)
+            return after if after.legal_moves or not auto_pass else after.resolve_pass()
+        if square == pass_square(self.board_size) and self.must_pass:
+            return self.resolve_pass()
+        raise IllegalMoveError(self._explain_illegal(square))
+
+    def resolve_pass(self) -> Position:
+        """This position, or, where a pass is forced, the same discs with the other side to move."""
+        return Position(self.opp, self.own, 1 - self.side_to_move, self.board_size) if self.must_pass else self
+
+    def _explain_illegal(self, square: int) -> str:
+        n = self.board_size
+        name = format_square(square, n) if 0 <= square <= n * n else f"square {square}"
+        legal = " ".join(format_square(s, n) for s in self.legal_squares()) or "none, the game is over"
+        return f"{name} is illegal for {COLOR_NAMES[self.side_to_move]} in {self}; legal: {legal}"
+
+    def score(self, scoring: Scoring) -> int:
+        """Black's discs minus White's, if the game ended here.
+
+        scoring: "discs" counts the discs on the board; "empties_to_winner" gives the empty squares to the side with more
+        discs (none where they are equal), as the World Othello Federation, WTHOR and Edax do.
+        """
+        check_scoring(scoring)
+        black, white = self.discs
+        difference = black - white
+        if scoring == "empties_to_winner" and difference:
+            difference += self.empties if difference > 0 else -self.empties
+        return difference
+
+    @property
+    def outcome(self) -> int:
+        """The result of a game that is over, from Black's view: +1, 0 or -1. Raises `ValueError` while it is running."""
+        if not self.is_over:
+            raise ValueError(f"the game is not over in {self}")
+        difference = self.score("discs")
+        return (difference > 0) - (difference < 0)
+
+
+def _lowest(bits: int) -> int:
+    return (bits & -bits).bit_length() - 1
+
+
+def _squares(bits: int) -> Iterator[int]:
+    while bits:
+        yield _lowest(bits)
+        bits &= bits - 1

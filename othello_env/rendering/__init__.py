@@ -1,0 +1,1 @@
+"""Pictures of positions. Everything here draws a `Position` and knows no rules."""

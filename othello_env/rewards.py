@@ -1,0 +1,40 @@
+"""Rewards of a finished game, from Black's view; White gets the negative."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, Literal, get_args
+
+from othello_env.position import Position, Scoring, check_scoring
+
+Reward = Literal["outcome", "disc_difference"]
+RewardFunction = Callable[[Position], float]
+
+
+def outcome(position: Position) -> float:
+    """+1.0 where Black has won, -1.0 where White has, 0.0 for a draw."""
+    return float(position.outcome)
+
+
+def disc_difference_by_discs(position: Position) -> float:
+    """Black's discs minus White's."""
+    return float(position.score("discs"))
+
+
+def disc_difference_by_empties_to_winner(position: Position) -> float:
+    """Black's discs minus White's, where the empty squares count for the winner."""
+    return float(position.score("empties_to_winner"))
+
+
+_DISC_DIFFERENCE: Final[dict[str, RewardFunction]] = {
+    "discs": disc_difference_by_discs,
+    "empties_to_winner": disc_difference_by_empties_to_winner,
+}
+
+
+def reward_function(reward: Reward, scoring: Scoring) -> RewardFunction:
+    """The reward that the two option values stand for. Raises `ValueError` for an unknown one."""
+    check_scoring(scoring)
+    if reward not in get_args(Reward):
+        raise ValueError(f"reward {reward!r}: expected one of {', '.join(get_args(Reward))}")
+    return outcome if reward == "outcome" else _DISC_DIFFERENCE[scoring]

@@ -1,0 +1,54 @@
+"""Square numbers and their names.
+
+Squares are numbered row by row from the top left, a1 = 0, b1 = 1, ..., h8 = 63: the letter is the column, the digit is the row
+counted from the top. The number after the last square is the pass: `PASS` = 64 on the 8x8 board, 36 on 6x6, 16 on 4x4.
+OpenSpiel and pgx number their actions the same way.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from othello_env.errors import RecordFormatError
+
+BOARD_SIZES: Final = (4, 6, 8)
+PASS: Final = 64
+PASS_TOKENS: Final = ("pass", "pa", "ps", "--", "@@")
+
+
+def check_board_size(board_size: int) -> int:
+    """Return `board_size`, or raise `ValueError` where the rules kernel has no such board."""
+    if board_size not in BOARD_SIZES:
+        raise ValueError(f"board_size {board_size!r}: the board sizes are {', '.join(map(str, BOARD_SIZES))}")
+    return int(board_size)
+
+
+def pass_square(board_size: int) -> int:
+    """The number that stands for a pass: one past the last square."""
+    return board_size * board_size
+
+
+def format_square(square: int, board_size: int = 8) -> str:
+    """The name of a square, such as "d3"; "pass" for the pass. Raises `ValueError` for any other number."""
+    if square == pass_square(board_size):
+        return "pass"
+    if not 0 <= square < pass_square(board_size):
+        raise ValueError(f"square {square}: a {board_size}x{board_size} board has squares 0 to {board_size**2 - 1}")
+    row, column = divmod(square, board_size)
+    return f"{chr(ord('a') + column)}{row + 1}"
+
+
+def parse_square(name: str, board_size: int = 8) -> int:
+    """The number of a square from its name in either case; all of `PASS_TOKENS` give the pass.
+
+    Raises `RecordFormatError` for anything that names no square of the board.
+    """
+    text = name.strip().lower()
+    if text in PASS_TOKENS:
+        return pass_square(board_size)
+    if len(text) == 2:
+        column, row = ord(text[0]) - ord("a"), ord(text[1]) - ord("1")
+        if 0 <= column < board_size and 0 <= row < board_size:
+            return row * board_size + column
+    last = format_square(board_size**2 - 1, board_size)
+    raise RecordFormatError(f"{name!r} names no square: expected a1 to {last}, or a pass as one of {', '.join(PASS_TOKENS)}")

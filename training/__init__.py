@@ -1,0 +1,1 @@
+"""Trainers and evaluation; run from the checkout with `python -m training.NAME`."""

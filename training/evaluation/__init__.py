@@ -1,0 +1,1 @@
+"""Matches and what comes of them. No PyTorch in here."""
