@@ -1,6 +1,6 @@
 """Sample agents: everything that chooses moves. They run from the checkout, `make_agent` builds them from a spec."""
 
 from agents.base import Agent
-from agents.registry import AgentSpecError, make_agent
+from agents.registry import AgentSpecError, agent_specs, make_agent
 
-__all__ = ["Agent", "AgentSpecError", "make_agent"]
+__all__ = ["Agent", "AgentSpecError", "agent_specs", "make_agent"]

@@ -17,7 +17,6 @@ from agents.league import league_agent
 from agents.ntuple import NTupleNetwork, ntuple_agent
 from agents.positional import positional_agent
 from agents.random_agent import RandomAgent
-from agents.weight_file import CheckpointError
 
 
 class AgentSpecError(ValueError):
@@ -46,7 +45,7 @@ def make_agent(spec: str) -> Agent:
     name, _, rest = spec.partition(":")
     builder = _BUILDERS.get(name)
     if builder is None:
-        raise AgentSpecError(f"{spec!r}: no agent {name!r}; the agents are {', '.join(describe(known) for known in _BUILDERS)}")
+        raise AgentSpecError(f"{spec!r}: no agent {name!r}; the agents are {', '.join(agent_specs())}")
     arguments = _parse_arguments(spec, name, [entry for entry in rest.split(",") if entry])
     try:
         return builder(**arguments)
@@ -56,13 +55,17 @@ def make_agent(spec: str) -> Agent:
         raise AgentSpecError(f"{spec!r}: {error}") from error
 
 
-def describe(name: str) -> str:
-    """The shape of an agent's spec with its defaults: "league:FILE,view=mover|black"."""
-    entries = []
-    for parameter in _parameters(name):
-        values = parameter.name.upper() if parameter.annotation is Path else "|".join(_choices(parameter))
-        entries.append(values if parameter.annotation is Path else f"{parameter.name}={values}")
-    return ":".join([name, *([",".join(entries)] if entries else [])])
+def agent_specs() -> list[str]:
+    """The shape of every agent's spec, such as "league:FILE,view=mover|black"."""
+    return [_describe(name) for name in _BUILDERS]
+
+
+def _describe(name: str) -> str:
+    entries = [
+        parameter.name.upper() if parameter.annotation is Path else f"{parameter.name}={'|'.join(_choices(parameter))}"
+        for parameter in _parameters(name)
+    ]
+    return f"{name}:{','.join(entries)}" if entries else name
 
 
 def _parameters(name: str) -> list[inspect.Parameter]:
@@ -85,11 +88,11 @@ def _parse_arguments(spec: str, name: str, entries: list[str]) -> dict[str, Any]
             key, text = "file", entry
         parameter = parameters.get(key)
         if parameter is None or key in arguments:
-            raise AgentSpecError(f"{spec!r}: {entry!r} is no parameter of it, or comes twice; expected {describe(name)}")
+            raise AgentSpecError(f"{spec!r}: {entry!r} is no parameter of it, or comes twice; expected {_describe(name)}")
         arguments[key] = _convert(spec, parameter, text)
     missing = [key for key, parameter in parameters.items() if parameter.default is parameter.empty and key not in arguments]
     if missing:
-        raise AgentSpecError(f"{spec!r}: {missing[0]} is missing; expected {describe(name)}")
+        raise AgentSpecError(f"{spec!r}: {missing[0]} is missing; expected {_describe(name)}")
     return arguments
 
 

@@ -22,6 +22,7 @@ from othello_env.rewards import Reward, RewardFunction, reward_function
 from othello_env.squares import check_board_size, pass_square
 
 AGENTS: Final = ("player_0", "player_1")  # black, white: the agent of a side is AGENTS[side]
+_SIDES: Final = {agent: side for side, agent in enumerate(AGENTS)}
 ILLEGAL_REWARD: Final = -1.0
 
 
@@ -89,6 +90,7 @@ class raw_env(AECEnv[str, Observation, int]):  # noqa: N801  (PettingZoo's name)
             raise ValueError(f"render_mode {render_mode!r}: expected None or one of {', '.join(self.metadata['render_modes'])}")
         self.render_mode = render_mode
         self.board_size = check_board_size(board_size)
+        self.pass_action = pass_square(board_size)
         self.auto_pass = auto_pass
         self._reward = reward if callable(reward) else reward_function(reward, scoring)
         self._rng = np.random.default_rng()
@@ -168,7 +170,7 @@ class raw_env(AECEnv[str, Observation, int]):  # noqa: N801  (PettingZoo's name)
         self._position = before.play(move, auto_pass=self.auto_pass)
         self._last_move = move
         self._cumulative_rewards[agent] = 0.0
-        if move == pass_square(self.board_size):
+        if move == self.pass_action:
             passed = 1
         else:
             self._ply += 1
@@ -204,9 +206,10 @@ class raw_env(AECEnv[str, Observation, int]):  # noqa: N801  (PettingZoo's name)
 
     def observe(self, agent: str) -> Observation:
         """What any of the two agents sees, at any time after `reset`. Changes nothing."""
-        if agent not in AGENTS:
+        side = _SIDES.get(agent)
+        if side is None:
             raise ValueError(f"agent {agent!r}: expected one of {', '.join(AGENTS)}")
-        return observe(self._position, AGENTS.index(agent), to_act=agent == self.agent_selection, over=self._over)
+        return observe(self._position, side, to_act=agent == self.agent_selection, over=self._over)
 
     def state(self) -> npt.NDArray[np.int8]:
         """The state for both agents: (n, n, 3) int8, black's discs, white's discs, and 1 everywhere if black is to move."""
@@ -246,7 +249,9 @@ class GuardedEnv(OrderEnforcingWrapper[str, Observation, int]):
         if env.terminations[agent]:
             env.step(action)
             return
-        if not env.action_spaces[agent].contains(action):
+        # A plain int needs no more than a comparison; the space knows what else is an action.
+        in_bounds = 0 <= action <= env.pass_action if type(action) is int else env.action_spaces[agent].contains(action)
+        if not in_bounds:
             raise ActionOutOfBoundsError(f"action {action!r} of {agent} is not in action space {env.action_spaces[agent]}")
         try:
             env.step(action)

@@ -28,27 +28,23 @@ def _columns(board_size: int, first: int, last: int) -> int:
 FULL: Final = {n: (1 << n * n) - 1 for n in (4, 6, 8)}
 
 
-class _Line(NamedTuple):
-    """One of the four lines through a square: a step along it, two steps, and the squares that a chain may use."""
-
-    step: Any  # int, or a zero-dimensional uint64 array
-    two_steps: Any
-    passable: Any
-
-
 class _Geometry(NamedTuple):
-    """A board's lines and squares. A chain has at most n - 2 discs: two single steps, then two more a double step."""
+    """A board's lines and squares, as ints or as zero-dimensional arrays.
 
-    lines: tuple[_Line, ...]
+    lines: for each of the four lines through a square one step along it, two steps, and the squares that a chain of outflanked
+    discs may use. longest: the most discs that such a chain can have, n - 2.
+    """
+
+    lines: tuple[tuple[Any, Any, Any], ...]
     full: Any
-    double_steps: int
+    longest: int
 
 
 _INT_GEOMETRY: Final = {
     n: _Geometry(
-        tuple(_Line(step, 2 * step, FULL[n] if step == n else _columns(n, 1, n - 2)) for step in (1, n - 1, n, n + 1)),
+        tuple((step, 2 * step, FULL[n] if step == n else _columns(n, 1, n - 2)) for step in (1, n - 1, n, n + 1)),
         FULL[n],
-        (n - 4) // 2,
+        n - 2,
     )
     for n in (4, 6, 8)
 }
@@ -60,8 +56,8 @@ def _word(value: int) -> BitboardArray:
 
 
 _WORD_GEOMETRY: Final = {
-    n: _Geometry(tuple(_Line(*map(_word, line)) for line in ints.lines), _word(ints.full), ints.double_steps)
-    for n, ints in _INT_GEOMETRY.items()
+    n: _Geometry(tuple((_word(step), _word(two_steps), _word(passable)) for step, two_steps, passable in lines), _word(full), longest)
+    for n, (lines, full, longest) in _INT_GEOMETRY.items()
 }
 
 
@@ -73,17 +69,18 @@ def start_discs(board_size: int) -> tuple[int, int]:
     return black, white
 
 
-def _chains(source: Bits, over: Bits, line: _Line, double_steps: int) -> tuple[Bits, Bits]:
+def _chains(source: Bits, over: Bits, step: Any, two_steps: Any, longest: int) -> tuple[Bits, Bits]:
     """The squares of `over` in an unbroken row from a square of `source`, one way and the other way along a line."""
-    step, two_steps, _ = line
     up = over & (source << step)
     up |= over & (up << step)
     down = over & (source >> step)
     down |= over & (down >> step)
-    if double_steps:
+    if longest > 2:
         pairs_up = over & (over << step)  # squares that a chain enters together with the one before
         pairs_down = pairs_up >> step
-        for _ in range(double_steps):
+        up |= pairs_up & (up << two_steps)
+        down |= pairs_down & (down >> two_steps)
+        if longest > 4:
             up |= pairs_up & (up << two_steps)
             down |= pairs_down & (down >> two_steps)
     return up, down
@@ -95,13 +92,14 @@ def legal_moves(own: Bits, opp: Bits, n: int) -> Bits:
     own, opp: discs of the side to move and of the other side, on an n x n board; int, or uint64 of any shape. Returns the same
     type. Nothing is checked.
     """
-    geometry = _INT_GEOMETRY[n] if isinstance(own, int) else _WORD_GEOMETRY[n]
+    lines, full, longest = _INT_GEOMETRY[n] if isinstance(own, int) else _WORD_GEOMETRY[n]
     moves = own & opp  # the empty set, of the right type and shape
-    for line in geometry.lines:
-        up, down = _chains(own, opp & line.passable, line, geometry.double_steps)
-        moves |= up << line.step
-        moves |= down >> line.step
-    return moves & ((own | opp) ^ geometry.full)
+    for step, two_steps, passable in lines:
+        up, down = _chains(own, opp & passable, step, two_steps, longest)
+        moves |= up << step
+        moves |= down >> step
+    moves &= (own | opp) ^ full
+    return moves
 
 
 def flips(own: Bits, opp: Bits, move: Bits, n: int) -> Bits:
@@ -109,13 +107,13 @@ def flips(own: Bits, opp: Bits, move: Bits, n: int) -> Bits:
 
     own, opp: as in `legal_moves`. move: one empty square an element, or 0 for none. Returns the same type.
     """
-    geometry = _INT_GEOMETRY[n] if isinstance(own, int) else _WORD_GEOMETRY[n]
+    lines, _, longest = _INT_GEOMETRY[n] if isinstance(own, int) else _WORD_GEOMETRY[n]
     flipped = own & opp  # the empty set, of the right type and shape
-    for line in geometry.lines:
-        up, down = _chains(move, opp & line.passable, line, geometry.double_steps)
+    for step, two_steps, passable in lines:
+        up, down = _chains(move, opp & passable, step, two_steps, longest)
         # A chain turns only where a disc of the side to move closes it.
-        flipped |= up * ((own & (up << line.step)) != 0)
-        flipped |= down * ((own & (down >> line.step)) != 0)
+        flipped |= up * ((own & (up << step)) != 0)
+        flipped |= down * ((own & (down >> step)) != 0)
     return flipped
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Final, Literal, get_args
+from operator import index
+from typing import Final, Literal, NoReturn, SupportsIndex, get_args
 
 from othello_env.bitboard import FULL, flips, legal_moves, start_discs
 from othello_env.errors import IllegalMoveError, RecordFormatError
@@ -47,13 +48,22 @@ class Position:
     """The squares where the side to move may place a disc, as a bitboard; 0 where it must pass or the game is over."""
 
     def __post_init__(self) -> None:
-        if self.own & self.opp:
-            raise ValueError(f"square {format_square(_lowest(self.own & self.opp), self.board_size)} holds discs of both sides")
-        if (self.own | self.opp) & ~FULL[check_board_size(self.board_size)] or self.side_to_move not in (BLACK, WHITE):
-            raise ValueError(
-                f"own {self.own:#x}, opp {self.opp:#x}, side_to_move {self.side_to_move}: not a {self.board_size}x{self.board_size} position"
-            )
-        object.__setattr__(self, "legal_moves", legal_moves(self.own, self.opp, self.board_size))
+        if type(self.own) is not int or type(self.opp) is not int:  # such as a word of an array
+            object.__setattr__(self, "own", index(self.own))
+            object.__setattr__(self, "opp", index(self.opp))
+        own, opp, n = self.own, self.opp, self.board_size
+        if n not in FULL or own & opp or (own | opp) & ~FULL[n] or not 0 <= self.side_to_move <= 1:
+            self._raise_invalid()
+        object.__setattr__(self, "legal_moves", legal_moves(own, opp, n))
+
+    def _raise_invalid(self) -> NoReturn:
+        check_board_size(self.board_size)
+        both = self.own & self.opp
+        if both > 0:
+            raise ValueError(f"square {format_square(_lowest(both), self.board_size)} holds discs of both sides")
+        raise ValueError(
+            f"own {self.own:#x}, opp {self.opp:#x}, side_to_move {self.side_to_move}: no {self.board_size}x{self.board_size} position"
+        )
 
     @classmethod
     def start(cls, board_size: int = 8) -> Position:
@@ -134,14 +144,14 @@ class Position:
         """Whether neither side can move; the board need not be full."""
         return not self.legal_moves and not legal_moves(self.opp, self.own, self.board_size)
 
-    def play(self, move: int | str, *, auto_pass: bool = True) -> Position:
+    def play(self, move: SupportsIndex | str, *, auto_pass: bool = True) -> Position:
         """The position after a move of the side to move: a disc placed, all outflanked discs turned.
 
         move: a square number or name. Where the other side then has no move but this side has, the pass happens by itself and
         this side is to move again; with `auto_pass=False` the other side is to move and must play the pass. Raises
-        `IllegalMoveError` for a move that is not in `legal_squares()`.
+        `IllegalMoveError` for a move that is not in `legal_squares()`, `TypeError` for one that is no integer.
         """
-        square = parse_square(move, self.board_size) if isinstance(move, str) else move
+        square = parse_square(move, self.board_size) if isinstance(move, str) else index(move)
         if 0 <= square < self.board_size**2 and self.legal_moves >> square & 1:
             placed = 1 << square
             flipped = flips(self.own, self.opp, placed, self.board_size)

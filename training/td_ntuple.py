@@ -13,15 +13,13 @@ once moves by the mean of what they ask for. Patterns that are their own mirror 
 
 from __future__ import annotations
 
-import math
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Final, Literal
+from types import FrameType
+from typing import Final, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -45,7 +43,7 @@ CHECKPOINT_FILE: Final = "checkpoint.safetensors"
 CHECKPOINT_KIND: Final = "td_ntuple checkpoint"
 
 # The panel of the final table, and the opponent of the progress line, by board size.
-PANEL: Final = {
+PANEL: Final[dict[int, tuple[str, ...]]] = {
     8: ("random", "greedy", "positional:table=swh", "positional:table=heur", "positional:table=bench"),
     6: ("random", "greedy"),
 }
@@ -56,13 +54,15 @@ YARDSTICK: Final = {8: "positional:table=swh", 6: "greedy"}
 class Settings:
     """What a run depends on. The same settings give the same weights."""
 
+    games: int = 120_000
+    """Games of self-play in all."""
     seed: int = 0
     """Seed of all randomness."""
     board_size: Literal[6, 8] = 8
     """Squares along a side of the board."""
     parallel_games: int = 256
     """Games played in lockstep. More are faster a game, and learn less from each."""
-    step_size: float = 10.0
+    step_size: float = 6.0
     """Step size of a weight whose errors all have one sign, shared by the tuples of a position."""
     epsilon: float = 0.1
     """Chance that a move is random. Nothing is learned from the value after a random move."""
@@ -182,3 +182,178 @@ class Learner:
         mean = self.error_sum / max(1, self.num_errors)
         self.error_sum, self.num_errors = 0.0, 0
         return mean
+
+    def save(self, path: Path) -> None:
+        """Write a checkpoint from which `load` continues as if nothing had happened, by an atomic rename."""
+        tensors = {name: tensor.cpu().numpy() for name, tensor in self._tensors().items()}
+        games = {name: getattr(self._games, name) for name in ("own", "opp", "side_to_move")}
+        about = {
+            "settings": asdict(self.settings),
+            "games_done": self.games_done,
+            "error_sum": self.error_sum,
+            "num_errors": self.num_errors,
+            "rng": self._rng.bit_generator.state,
+        }
+        write_weights(path, CHECKPOINT_KIND, {**tensors, **games, **{name: getattr(self, name) for name in _PREVIOUS}}, about)
+
+    @classmethod
+    def load(cls, path: Path) -> Learner:
+        """Read a checkpoint. Raises `CheckpointError` where it is missing, damaged or of another kind."""
+        tensors, about = read_weights(path, CHECKPOINT_KIND)
+        learner = cls(Settings(**about["settings"]))
+        for name, tensor in learner._tensors().items():
+            tensor.copy_(torch.from_numpy(tensors[name]))
+        for name in _PREVIOUS:
+            setattr(learner, name, tensors[name])
+        board_size = learner.settings.board_size
+        learner._games = PositionBatch(tensors["own"], tensors["opp"], tensors["side_to_move"], board_size=board_size)
+        learner.games_done, learner.error_sum, learner.num_errors = about["games_done"], about["error_sum"], about["num_errors"]
+        learner._rng.bit_generator.state = about["rng"]
+        return learner
+
+    def _tensors(self) -> dict[str, torch.Tensor]:
+        return {"weights": self.weights, "errors": self._errors, "absolute_errors": self._absolute_errors}
+
+
+_PREVIOUS: Final = ("_previous", "_previous_side", "_has_previous")
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """Train an n-tuple network by TD(0) self-play, then play it against the baselines."""
+
+    settings: tyro.conf.OmitArgPrefixes[Settings]
+    out: Path | None = None
+    """Folder for weights, checkpoint and metrics. Default: a new one in runs/ named by date and time."""
+    resume: Path | None = None
+    """Folder of a run to continue, with the settings it was started with; only --games may be given with it."""
+    checkpoint_seconds: float = 10.0
+    """Seconds between two checkpoints."""
+    final_openings: int = 500
+    """Openings of the final matches, 8 random plies each, every one played twice with colours swapped."""
+
+
+EVALUATION_OPENINGS: Final = 100
+OPENING_PLIES: Final = 8
+EVALUATION_SEED: Final = 20_000  # the same for all runs, and apart from the seeds of self-play
+
+
+def train(learner: Learner, folder: Path, *, checkpoint_seconds: float = 10.0) -> bool:
+    """Play until the games of the settings are done, with a progress line, metrics and checkpoints in `folder`.
+
+    Returns whether they are done: False after Ctrl-C or a termination signal, which are obeyed after the current move and a
+    checkpoint. What is learned does not depend on how often the training is stopped and resumed.
+    """
+    settings = learner.settings
+    openings = random_openings(
+        EVALUATION_OPENINGS, OPENING_PLIES, np.random.default_rng(EVALUATION_SEED), board_size=settings.board_size
+    )
+    yardstick = make_agent(YARDSTICK[settings.board_size])
+    checkpoint = folder / CHECKPOINT_FILE
+    last_checkpoint = time.monotonic()
+    with (
+        MetricsLog(folder, "games", resume_step=learner.games_done) as log,
+        tqdm(total=settings.games, initial=learner.games_done, unit=" games", smoothing=0.05, dynamic_ncols=True) as progress,
+        _StopSignals() as stop,
+    ):
+        while learner.games_done < settings.games and not stop.received:
+            before = learner.games_done
+            learner.play_ply()
+            progress.update(learner.games_done - before)
+            if learner.games_done // settings.evaluate_every > before // settings.evaluate_every:
+                result = play_match(ntuple_agent(learner.network()), yardstick, openings, seed=EVALUATION_SEED)
+                metrics = {"score": result.score, "mean_absolute_error": learner.take_mean_error()}
+                log.write(learner.games_done, metrics)
+                progress.set_postfix_str(f"score {result.score:.2f} vs {yardstick.name}")
+            if time.monotonic() - last_checkpoint > checkpoint_seconds:
+                learner.save(checkpoint)
+                last_checkpoint = time.monotonic()
+        learner.save(checkpoint)
+        learner.network().save(folder / NETWORK_FILE, {"settings": asdict(settings), "games": learner.games_done})
+    return learner.games_done >= settings.games
+
+
+class _StopSignals:
+    """While open, remembers Ctrl-C and SIGTERM instead of letting them interrupt a move half way; a second one interrupts."""
+
+    def __init__(self) -> None:
+        self.received = False
+
+    def __enter__(self) -> _StopSignals:
+        self._previous = {number: signal.signal(number, self._remember) for number in (signal.SIGINT, signal.SIGTERM)}
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._previous.items():
+            signal.signal(number, handler)
+
+    def _remember(self, number: int, frame: FrameType | None) -> None:
+        if self.received:
+            signal.signal(number, self._previous[signal.Signals(number)])
+            signal.raise_signal(number)
+        self.received = True
+
+
+def evaluate(network: NTupleNetwork, num_openings: int) -> str:
+    """The table of matches against the panel, one move ahead on both sides."""
+    size = network.board_size
+    openings = random_openings(num_openings, OPENING_PLIES, np.random.default_rng(EVALUATION_SEED + 1), board_size=size)
+    agent = ntuple_agent(network)
+    return format_results([play_match(agent, make_agent(spec), openings, seed=EVALUATION_SEED + 1) for spec in PANEL[size]])
+
+
+def main() -> None:
+    """The command line."""
+    arguments = tyro.cli(Arguments, prog="python -m training.td_ntuple")
+    try:
+        code = _run(arguments)
+    except (CheckpointError, OSError, ValueError) as error:
+        sys.exit(f"td_ntuple: {error}")
+    sys.exit(code)
+
+
+def _run(arguments: Arguments) -> int:
+    settings = arguments.settings
+    if arguments.resume:
+        if replace(settings, games=Settings.games) != Settings() or arguments.out:
+            raise ValueError("--resume continues a run with its own settings in its own folder; only --games goes with it")
+        folder = arguments.resume
+        learner = Learner.load(folder / CHECKPOINT_FILE)
+        if settings.games != Settings.games:
+            learner.settings = replace(learner.settings, games=settings.games)
+    else:
+        folder = arguments.out or Path("runs") / time.strftime("td_ntuple-%Y%m%d-%H%M%S")
+        if (folder / CHECKPOINT_FILE).exists():
+            raise ValueError(f"{folder} holds a run already: continue it with --resume {folder}, or choose another --out")
+        folder.mkdir(parents=True, exist_ok=True)
+        learner = Learner(settings)
+    # The arrays of a move are too small to share between threads, and PyTorch's threads would contend with NumPy's.
+    torch.set_num_threads(1)
+
+    print(f"Training to {learner.settings.games} games in {folder} (Ctrl-C stops and keeps what is learned)", flush=True)
+    start = time.monotonic()
+    done = train(learner, folder, checkpoint_seconds=arguments.checkpoint_seconds)
+    resume = f"{_python()} -m training.td_ntuple --resume {folder}"
+    if not done:
+        print(f"Stopped after {learner.games_done} games. Continue with\n  {resume}")
+        return 130
+    print(f"Trained in {time.monotonic() - start:.0f} s. Playing the baselines ...", flush=True)
+    print(evaluate(learner.network(), arguments.final_openings))
+    print(
+        f"Weights: {folder / NETWORK_FILE}\n"
+        "Next:\n"
+        f"  {_python()} -m training.evaluation.match ntuple:{folder / NETWORK_FILE} positional --epsilon 0.1\n"
+        f"  {resume} --games {3 * learner.games_done // 1000 * 1000}\n"
+        f"  {_python()} -m tensorboard.main --logdir {folder.parent}"
+    )
+    return 0
+
+
+def _python() -> str:
+    """The interpreter as the user would type it."""
+    executable = Path(sys.executable)
+    return str(executable.relative_to(Path.cwd())) if executable.is_relative_to(Path.cwd()) else str(executable)
+
+
+if __name__ == "__main__":
+    main()

@@ -14,13 +14,14 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import cycle, islice
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-from agents import Agent, make_agent
+from agents import Agent, agent_specs, make_agent
 from othello_env.batch import PositionBatch
 from othello_env.errors import IllegalMoveError
 from othello_env.position import BLACK, WHITE, Position
@@ -151,3 +152,48 @@ def format_results(results: Sequence[MatchResult]) -> str:
             f"  {result.score:6.3f}  {low:.3f} to {high:.3f}"
         )
     return "\n".join(lines)
+
+
+def parse_openings(source: str, num_games: int, seed: int) -> list[Position]:
+    """Openings as the command line names them, one for each pair of games.
+
+    source: "start", "random:PLIES", or a file for `load_openings`, which is gone through from the top as often as needed; with
+    `num_games` 0 once. Raises `ValueError` or `OSError`.
+    """
+    pairs = (num_games + 1) // 2
+    kind, _, plies = source.partition(":")
+    if kind == "start" or (kind == "random" and plies.isdigit()):
+        if not pairs:
+            raise ValueError(f"--openings {source} needs a number of --games")
+        return random_openings(pairs, int(plies), np.random.default_rng(seed)) if plies else [Position.start()] * pairs
+    openings = load_openings(Path(source))
+    return list(islice(cycle(openings), pairs or len(openings)))
+
+
+def main() -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(
+        prog="python -m training.evaluation.match",
+        description="Play two agents against each other, every opening twice with colours swapped.",
+        epilog="Agents: " + ", ".join(agent_specs()),
+    )
+    parser.add_argument("first", help="spec of the agent whose score is shown")
+    parser.add_argument("second", help="spec of its opponent")
+    parser.add_argument("--openings", default="random:8", help="start, random:PLIES, or a file of transcripts or positions (default: random:8)")
+    parser.add_argument("--games", type=int, default=1000, help="games in all; 0 for every opening of a file once (default: 1000)")
+    parser.add_argument("--epsilon", type=float, default=0.0, help="chance of a random move on both sides; 0.1 is League mode (default: 0)")
+    parser.add_argument("--seed", type=int, default=0, help="seed of openings, ties and random moves (default: 0)")
+    arguments = parser.parse_args()
+    try:
+        openings = parse_openings(arguments.openings, arguments.games, arguments.seed)
+        first, second = make_agent(arguments.first), make_agent(arguments.second)
+        start = time.perf_counter()
+        result = play_match(first, second, openings, seed=arguments.seed, epsilon=arguments.epsilon)
+    except (OSError, ValueError) as error:
+        sys.exit(f"match: {error}")
+    print(format_results([result]))
+    print(f"{result.games / (time.perf_counter() - start):.0f} games/s")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,205 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from othello_env import BLACK, PASS, WHITE, IllegalMoveError, Position, PositionBatch, batch
+from tests.strategies import board_sizes, played_positions, scattered_positions
+
+same_size_positions = board_sizes.flatmap(
+    lambda n: st.lists(st.one_of(scattered_positions(n), played_positions(n)), min_size=1, max_size=12)
+)
+
+
+def assert_rows(positions: PositionBatch, expected: list[Position]) -> None:
+    """Every array of the batch says what the expected positions say."""
+    assert list(positions) == expected
+    assert positions.legal_moves.tolist() == [position.legal_moves for position in expected]
+    assert positions.is_over.tolist() == [position.is_over for position in expected]
+    assert positions.discs.tolist() == [list(position.discs) for position in expected]
+    assert positions.empties.tolist() == [position.empties for position in expected]
+    for scoring in ("discs", "empties_to_winner"):
+        assert positions.score(scoring).tolist() == [position.score(scoring) for position in expected]
+    outcomes = [position.outcome if position.is_over else np.nan for position in expected]
+    np.testing.assert_array_equal(positions.outcome, np.array(outcomes, dtype=np.float32))
+    n = positions.board_size
+    masks = [[int(s in (position.legal_squares() or (n * n,))) for s in range(n * n + 1)] for position in expected]
+    assert positions.legal_mask().tolist() == masks
+
+
+@given(same_size_positions)
+def test_rows_are_the_positions_with_forced_passes_made(positions: list[Position]) -> None:
+    assert_rows(PositionBatch.from_positions(positions), [position.resolve_pass() for position in positions])
+    assert_rows(PositionBatch.from_positions(positions, auto_pass=False), positions)
+
+
+@given(same_size_positions, st.booleans(), st.integers(0, 2**32))
+def test_step_does_what_play_does(positions: list[Position], auto_pass: bool, seed: int) -> None:
+    stepped = PositionBatch.from_positions(positions, auto_pass=auto_pass)
+    expected = list(stepped)
+    rng = np.random.default_rng(seed)
+    for _ in range(5):
+        moves = stepped.sample_moves(rng)
+        expected = [p if p.is_over else p.play(int(m), auto_pass=auto_pass) for p, m in zip(expected, moves, strict=True)]
+        stepped.step(moves)
+        assert_rows(stepped, expected)
+
+
+@given(same_size_positions, st.booleans())
+def test_children_are_the_positions_after_every_move(positions: list[Position], auto_pass: bool) -> None:
+    parents = PositionBatch.from_positions(positions, auto_pass=auto_pass)
+    expected = [p.play(move, auto_pass=auto_pass) for p in parents for move in p.legal_squares()]
+    assert sorted(map(str, parents.children())) == sorted(map(str, expected))
+
+
+@given(same_size_positions)
+def test_afterstates_are_seen_by_the_side_that_moved(positions: list[Position]) -> None:
+    parents = PositionBatch.from_positions(positions)
+    after = parents.afterstates()
+    moves = [(row, p, move) for row, p in enumerate(parents) for move in p.legal_squares()]
+    assert after.rows.tolist() == [row for row, _, _ in moves]
+    assert after.squares.tolist() == [move for _, _, move in moves]
+    children = [p.play(move, auto_pass=False) for _, p, move in moves]
+    assert after.own.tolist() == [child.opp for child in children]
+    assert after.opp.tolist() == [child.own for child in children]
+    assert after.side.tolist() == [p.side_to_move for _, p, _ in moves]
+    assert after.terminal().tolist() == [index for index, child in enumerate(children) if child.is_over]
+
+
+@pytest.mark.parametrize("board_size", [4, 6, 8])
+def test_a_large_batch_is_handled_in_chunks_like_a_small_one(board_size: int, rng: np.random.Generator) -> None:
+    size = 2 * batch.CHUNK + 17
+    games = PositionBatch.start(size, board_size)
+    watched = np.array([0, 1, batch.CHUNK - 1, batch.CHUNK, size - 1])
+    expected = [Position.start(board_size)] * len(watched)
+    while not games.is_over.all():
+        moves = games.sample_moves(rng)
+        expected = [p if p.is_over else p.play(int(m)) for p, m in zip(expected, moves[watched], strict=True)]
+        games.step(moves)
+        assert list(games.take(watched)) == expected
+    assert (games.legal_moves == 0).all()
+
+
+@pytest.mark.parametrize(
+    ("board_size", "games", "outcomes", "mean_difference", "early_ends"),
+    [  # 300,000 games of an independent program: shares of black wins, white wins, draws; mean disc difference; ends with empties
+        (4, 40_000, (0.3534, 0.5503, 0.0964), -1.50, 0.132),
+        (6, 20_000, (0.4345, 0.5086, 0.0569), -0.92, 0.035),
+        (8, 20_000, (0.4533, 0.5046, 0.0421), -0.88, 0.0097),
+    ],
+)
+def test_random_games_have_the_known_statistics(
+    board_size: int, games: int, outcomes: tuple[float, float, float], mean_difference: float, early_ends: float
+) -> None:
+    rng = np.random.default_rng(7)
+    played = PositionBatch.start(games, board_size)
+    while not played.is_over.all():
+        played.step(played.sample_moves(rng))
+    shares = [float((played.outcome == value).mean()) for value in (1, -1, 0)]
+    np.testing.assert_allclose(shares, outcomes, atol=5 * (0.25 / games) ** 0.5)
+    difference = played.score("discs")
+    assert abs(difference.mean() - mean_difference) < 5 * difference.std() / games**0.5
+    assert abs((played.empties > 0).mean() - early_ends) < 5 * (early_ends / games) ** 0.5
+
+
+@pytest.mark.parametrize("wrong", [0, PASS, 65, -1, 255, 2**40, -(2**63)])
+def test_one_illegal_move_refuses_the_whole_step_and_changes_nothing(wrong: int) -> None:
+    games = PositionBatch.start(5)
+    games.step([19, 26, 37, 44, 19])
+    before = list(games)
+    moves = np.array([games[row].legal_squares()[0] for row in range(5)])
+    moves[3] = wrong
+    with pytest.raises(IllegalMoveError, match="row 3: .* illegal for white"):
+        games.step(moves)
+    assert list(games) == before
+
+
+@pytest.mark.parametrize("squares", [[19.0, 26.0], [True, False], [19], [[19, 26]], 19, ["d3", "c4"], [np.nan, 19]])
+def test_moves_of_a_wrong_type_or_shape_are_refused(squares: Any) -> None:
+    games = PositionBatch.start(2)
+    with pytest.raises(ValueError, match=r"expected integers of shape \(2,\)"):
+        games.step(squares)
+    assert list(games) == [Position.start()] * 2
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.int32, np.uint32, np.int64, np.uint64])
+def test_every_integer_type_is_accepted(dtype: type) -> None:
+    games = PositionBatch.start(2)
+    games.step(np.array([19, 26], dtype=dtype))
+    assert list(games) == [Position.start().play("d3"), Position.start().play("c4")]
+
+
+def test_finished_rows_take_the_pass_and_stay() -> None:
+    over = Position.parse("X" * 64 + " O")
+    games = PositionBatch.from_positions([over, Position.start()])
+    games.step([PASS, 19])
+    assert list(games) == [over, Position.start().play("d3")]
+    with pytest.raises(IllegalMoveError, match="row 0: .*the game is over"):
+        games.step([0, games[1].legal_squares()[0]])
+
+
+def test_without_automatic_passes_the_pass_is_a_move() -> None:
+    blocked = Position.parse("XO" + "-" * 62 + " O")
+    games = PositionBatch.from_positions([blocked], auto_pass=False)
+    assert games.legal_mask()[0].nonzero()[0].tolist() == [PASS]
+    assert games.sample_moves(np.random.default_rng(0)).tolist() == [PASS]
+    games.step([PASS])
+    assert list(games) == [blocked.resolve_pass()]
+
+
+def test_reset_puts_positions_into_the_chosen_rows_only() -> None:
+    games = PositionBatch.start(4)
+    games.step([19, 26, 37, 44])
+    second, last = games[1], games[3]
+    games.reset(np.array([True, False, True, False]))
+    assert list(games) == [Position.start(), second, Position.start(), last]
+    blocked = Position.parse("XO" + "-" * 62 + " O")
+    games.reset(np.array([3, 0]), PositionBatch.from_positions([blocked, last], auto_pass=False))
+    assert_rows(games, [last, second, Position.start(), blocked.resolve_pass()])
+
+
+def test_reset_refuses_positions_that_do_not_fit() -> None:
+    games = PositionBatch.start(3)
+    with pytest.raises(ValueError, match="2 rows of 8x8 cannot take 3 positions of 8x8"):
+        games.reset(np.array([0, 1]), PositionBatch.start(3))
+    with pytest.raises(ValueError, match="positions of 6x6"):
+        games.reset(np.array([0]), PositionBatch.start(1, 6))
+
+
+def test_taken_and_copied_batches_are_independent() -> None:
+    games = PositionBatch.start(3)
+    taken, copied = games.take(np.array([2, 0])), games.copy()
+    games.step([19, 19, 19])
+    assert list(taken) == [Position.start()] * 2
+    assert list(copied) == [Position.start()] * 3
+
+
+def test_rows_that_are_no_position_are_refused() -> None:
+    with pytest.raises(ValueError, match="row 1 is no position"):
+        PositionBatch([1, 1], [2, 1], [BLACK, BLACK])
+    with pytest.raises(ValueError, match="row 0 is no position"):
+        PositionBatch([1 << 16], [0], [WHITE], board_size=4)
+    with pytest.raises(ValueError, match="row 0 is no position"):
+        PositionBatch([0], [0], [2])
+    with pytest.raises(ValueError, match=r"expected three times \[B\]"):
+        PositionBatch([0, 0], [0], [0])
+    with pytest.raises(ValueError, match="exactly one"):
+        PositionBatch.from_positions([Position.start(4), Position.start(8)])
+
+
+def test_an_empty_batch_is_a_batch() -> None:
+    games = PositionBatch.start(0)
+    games.step(np.empty(0, dtype=np.int64))
+    assert len(games) == len(games.afterstates()) == len(games.children()) == 0
+    assert games.legal_mask().shape == (0, 65)
+
+
+def test_the_same_seed_samples_the_same_moves() -> None:
+    games = PositionBatch.start(1000)
+    first, second = (games.sample_moves(np.random.default_rng(3)) for _ in range(2))
+    assert first.tolist() == second.tolist()
+    assert set(first.tolist()) == {19, 26, 37, 44}

@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from othello_env import WHITE, Game, IllegalMoveError, Position, RecordFormatError
+from othello_env.squares import BOARD_SIZES
+from tests.strategies import board_sizes
+
+PASS_AFTER_EIGHT = "f5f6d3g5h5h4f7h6"  # Black cannot move then; White has c5 e7
+
+
+@given(board_sizes, st.integers(0, 2**32))
+def test_transcripts_round_trip_with_and_without_written_passes(board_size: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    position, moves, text = Position.start(board_size), [], ""
+    while not position.is_over:
+        moves.append(int(rng.choice(position.legal_squares())))
+        after = position.play(moves[-1])
+        text += str(Game((moves[-1],), position)) + ("PA" if after.side_to_move == position.side_to_move else " ")
+        position = after
+    start = Position.start(board_size)
+    game = Game(tuple(moves), start)
+    assert Game.parse(str(game), start) == Game.parse(text, start) == game
+    assert game.final == position
+    assert len(game.positions()) == len(moves) + 1
+
+
+def test_upper_case_and_white_space_are_read() -> None:
+    assert Game.parse("F5 d6\nC3\t") == Game.parse("f5d6c3")
+    assert str(Game.parse("F5 D6 C3")) == "f5d6c3"
+    assert Game.parse("").moves == ()
+
+
+@pytest.mark.parametrize("token", ["pa", "PA", "pass", "Pass", "ps", "--", "@@"])
+def test_a_written_pass_is_read_where_it_is_forced(token: str) -> None:
+    written = Game.parse(f"{PASS_AFTER_EIGHT}{token}c5")
+    assert written == Game.parse(PASS_AFTER_EIGHT + "c5")
+    assert written.positions()[8].side_to_move == WHITE
+
+
+def test_passes_after_the_end_are_read() -> None:
+    assert len(Game.parse("f5f4c3c6c5d6f3c4c7papa").moves) == 9
+
+
+@pytest.mark.parametrize(
+    ("transcript", "error", "message"),
+    [
+        ("f5d6c", RecordFormatError, "character 5: 'c' names no square"),
+        ("f5d9", RecordFormatError, "character 3: 'd9'"),
+        ("f5pa", RecordFormatError, "character 3: 'pa', but no pass is forced before move 2 .white is to move"),
+        (PASS_AFTER_EIGHT + "papa", RecordFormatError, "character 19"),
+        ("f5f5", IllegalMoveError, "move 2, character 3: f5 is illegal for white"),
+        ("a1", IllegalMoveError, "move 1, character 1"),
+    ],
+)
+def test_a_faulty_transcript_is_refused_with_the_place(transcript: str, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        Game.parse(transcript)
+
+
+def test_a_game_with_an_illegal_move_is_refused_with_its_number() -> None:
+    with pytest.raises(IllegalMoveError, match="move 2: "):
+        Game((37, 37))
+    with pytest.raises(IllegalMoveError, match="move 1 is a pass"):
+        Game((64,))
+
+
+def test_a_game_may_start_anywhere() -> None:
+    blocked = Position.parse("XO" + "-" * 62 + " O")
+    game = Game.parse("--c1", blocked)
+    assert game.start == blocked
+    assert game.positions()[0] == blocked.resolve_pass()
+    assert game.final.is_over
+    assert game.final.discs == (3, 0)
+
+
+@pytest.mark.parametrize("board_size", BOARD_SIZES)
+def test_random_games_have_the_wanted_length_and_go_on(board_size: int, rng: np.random.Generator) -> None:
+    for num_plies in (0, 1, 5, 8):
+        game = Game.random(num_plies, rng, Position.start(board_size))
+        assert len(game.moves) == num_plies
+        assert not game.final.is_over
+
+
+def test_random_games_repeat_with_their_seed() -> None:
+    first, second = (Game.random(10, np.random.default_rng(5)) for _ in range(2))
+    assert first == second
+    assert first != Game.random(10, np.random.default_rng(6))
+
+
+def test_a_random_game_that_cannot_exist_is_refused(rng: np.random.Generator) -> None:
+    with pytest.raises(ValueError, match="13 random plies"):
+        Game.random(13, rng, Position.start(4))
