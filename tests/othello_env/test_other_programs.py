@@ -1,0 +1,97 @@
+"""Step by step against OpenSpiel and rust-reversi, which share nothing with this package, over random games."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from othello_env import PASS, Position, PositionBatch
+
+NUM_GAMES = [pytest.param(200, id="quick"), pytest.param(20_000, id="long", marks=pytest.mark.slow)]
+
+# Positions a few moves before an early end: from here a fair share of games ends with empty squares, or by a wipe-out.
+EARLY_ENDS = ["f5f4c3c6c5d6f3", "f5f4c3e6f7f6f3", "f5f4e3d2d3d6e6f6", "f5f4c3d6d3d2e6f6", "f5f4c3e6f7g6g4e8g8", "f5f6d3g5h5h4f7h6"]
+
+
+def random_games(num_games: int) -> Iterator[tuple[PositionBatch, np.ndarray]]:
+    """Batches without automatic passes and the moves about to be played in them, until all games are over."""
+    rng = np.random.default_rng(11)
+    games = PositionBatch.start(num_games, auto_pass=False)
+    while not games.is_over.all():
+        moves = games.sample_moves(rng)
+        yield games, moves
+        games.step(moves)
+    yield games, np.full(num_games, PASS)
+
+
+@pytest.mark.parametrize("num_games", NUM_GAMES)
+def test_open_spiel_agrees_at_every_step_of_random_games(num_games: int) -> None:
+    pyspiel = pytest.importorskip("pyspiel")
+    game = pyspiel.load_game("othello")
+    states = [game.new_initial_state() for _ in range(num_games)]
+    for positions, moves in random_games(num_games):
+        masks, over, side = positions.legal_mask(), positions.is_over.tolist(), positions.side_to_move.tolist()
+        outcomes = positions.outcome
+        for row, state in enumerate(states):
+            # OpenSpiel ends a game when the board is full, or after a pass of each side.
+            for _ in range(2 * (over[row] and not state.is_terminal())):
+                state.apply_action(PASS)
+            assert state.is_terminal() == over[row]
+            if over[row]:
+                assert state.returns() == [outcomes[row], -outcomes[row]]
+            else:
+                assert state.current_player() == side[row]
+                assert state.legal_actions() == np.flatnonzero(masks[row]).tolist()
+                state.apply_action(int(moves[row]))
+
+
+@pytest.mark.parametrize("num_games", NUM_GAMES)
+def test_rust_reversi_agrees_at_every_step_of_random_games(num_games: int) -> None:
+    rust_reversi = pytest.importorskip("rust_reversi")
+    boards = [rust_reversi.Board() for _ in range(num_games)]
+    for positions, moves in random_games(num_games):
+        masks, lines = positions.legal_mask(), [str(position)[:PASS] for position in positions]
+        for row, board in enumerate(boards):
+            white = board.get_turn() == rust_reversi.Turn.WHITE
+            assert board.is_game_over() == positions.is_over[row]
+            if board.is_game_over():
+                assert (board.black_piece_num(), board.white_piece_num()) == positions[row].discs
+                continue
+            assert white == positions.side_to_move[row]
+            assert board.get_board_line() == lines[row]
+            assert board.get_legal_moves_vec() == np.flatnonzero(masks[row, :PASS]).tolist()
+            if moves[row] == PASS:
+                board.do_pass()
+            else:
+                board.do_move(int(moves[row]))
+
+
+@pytest.mark.parametrize("transcript", EARLY_ENDS)
+def test_open_spiel_agrees_on_all_games_that_may_end_early(transcript: str) -> None:
+    pyspiel = pytest.importorskip("pyspiel")
+    state = pyspiel.load_game("othello").new_initial_state()
+    position = Position.start()
+    moves = [transcript[i : i + 2] for i in range(0, len(transcript), 2)]
+    for move in moves:
+        while state.legal_actions() == [PASS]:
+            state.apply_action(PASS)
+        state.apply_action(state.string_to_action(move))
+        position = position.play(move)
+    assert_same_tree(state, position, depth=3)
+
+
+def assert_same_tree(state: object, position: Position, depth: int) -> None:
+    """Every line of play of `depth` moves, with automatic passes on our side and explicit ones on OpenSpiel's."""
+    while state.legal_actions() == [PASS]:  # type: ignore[attr-defined]
+        state = state.child(PASS)  # type: ignore[attr-defined]
+    assert state.is_terminal() == position.is_over  # type: ignore[attr-defined]
+    if position.is_over:
+        assert state.returns()[0] == position.outcome  # type: ignore[attr-defined]
+        return
+    assert state.current_player() == position.side_to_move  # type: ignore[attr-defined]
+    assert tuple(state.legal_actions()) == position.legal_squares()  # type: ignore[attr-defined]
+    if depth:
+        for move in position.legal_squares():
+            assert_same_tree(state.child(move), position.play(move), depth - 1)  # type: ignore[attr-defined]
