@@ -181,29 +181,39 @@ class PositionBatch:
         `auto_pass` and leaves rows that are over as they are. Raises `IllegalMoveError` with the first wrong row, before
         anything has changed.
         """
+        moves, placing = self._read_moves(squares)
+        if placing.all():
+            for chunk in _chunks(len(self)):
+                self._place(chunk, moves[chunk])
+            return
+        passing = np.flatnonzero(~placing)
+        wrong = passing[(moves[passing] != self.pass_square) | (self.legal_moves[passing] != 0)]
+        if len(wrong):
+            self._raise_illegal(int(wrong[0]), int(np.asarray(squares)[wrong[0]]))
+        forced = passing[~self.is_over[passing]]
+        self._store(forced, self.opp[forced], self.own[forced], self.side_to_move[forced] ^ 1)
+        placing_rows = np.flatnonzero(placing)
+        for chunk in _chunks(len(placing_rows)):
+            self._place(placing_rows[chunk], moves[placing_rows[chunk]])
+
+    def is_legal(self, squares: npt.ArrayLike) -> BoolArray:
+        """Whether `step` accepts a move, for each row. squares: as in `step`. Returns [B] bool."""
+        moves, placing = self._read_moves(squares)
+        legal: BoolArray = placing | ((moves == self.pass_square) & (self.legal_moves == 0))
+        return legal
+
+    def _read_moves(self, squares: npt.ArrayLike) -> tuple[BitboardArray, BoolArray]:
+        """The moves as words, and whether each is a square where a disc may be placed."""
         moves = np.asarray(squares)
         if moves.shape != self.own.shape or not np.issubdtype(moves.dtype, np.integer):
             raise ValueError(f"squares: {moves.dtype} of shape {moves.shape}; expected integers of shape {self.own.shape}")
-        shifts = moves.astype(np.uint64)  # a negative number becomes one that shifts everything out
-        placeless = (self.legal_moves >> shifts) & 1 == 0
-        if not placeless.any():
-            for rows in _chunks(len(self)):
-                self._place(rows, shifts[rows])
-            return
-        passing = np.flatnonzero(placeless)
-        wrong = passing[(moves[passing] != self.pass_square) | (self.legal_moves[passing] != 0)]
-        if len(wrong):
-            self._raise_illegal(int(wrong[0]), int(moves[wrong[0]]))
-        forced = passing[~self.is_over[passing]]
-        self._store(forced, self.opp[forced], self.own[forced], self.side_to_move[forced] ^ 1)
-        placing = np.flatnonzero(~placeless)
-        for chunk in _chunks(len(placing)):
-            self._place(placing[chunk], shifts[placing[chunk]])
+        words = moves.astype(np.uint64)  # a negative number becomes one that shifts everything out
+        return words, ((self.legal_moves >> words) & 1).astype(np.bool_)
 
-    def _place(self, rows: slice | IntArray, shifts: BitboardArray) -> None:
+    def _place(self, rows: slice | IntArray, squares: BitboardArray) -> None:
         """Place a disc in each of `rows`, on a square known to be legal."""
         own, opp = self.own[rows], self.opp[rows]
-        placed = np.left_shift(np.uint64(1), shifts)
+        placed = np.left_shift(np.uint64(1), squares)
         flipped = flips(own, opp, placed, self.board_size)
         placed |= own
         placed |= flipped

@@ -16,6 +16,7 @@ from __future__ import annotations
 import signal
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from types import FrameType
@@ -72,6 +73,17 @@ class Settings:
     """Where the weights live. The rules and the look-ups stay on the CPU, so cuda helps little here."""
 
 
+def check_settings(settings: Settings) -> None:
+    """Raise `ValueError` for a number that no run can use, with its name."""
+    for name in ("games", "parallel_games", "evaluate_every"):
+        if getattr(settings, name) < 1:
+            raise ValueError(f"{name} {getattr(settings, name)}: must be at least 1")
+    if not settings.step_size > 0:
+        raise ValueError(f"step_size {settings.step_size}: must be above 0")
+    if not 0 <= settings.epsilon <= 1:
+        raise ValueError(f"epsilon {settings.epsilon}: a chance is between 0 and 1")
+
+
 class Learner:
     """The network, its step sizes and the games being played: all that a checkpoint holds.
 
@@ -79,6 +91,7 @@ class Learner:
     """
 
     def __init__(self, settings: Settings) -> None:
+        check_settings(settings)
         self.settings = settings
         self.groups = straight_and_corner_groups(settings.board_size)
         self.games_done = 0
@@ -245,9 +258,9 @@ def train(learner: Learner, folder: Path, *, checkpoint_seconds: float = 10.0) -
     checkpoint. What is learned does not depend on how often the training is stopped and resumed.
     """
     settings = learner.settings
-    openings = random_openings(
-        EVALUATION_OPENINGS, OPENING_PLIES, np.random.default_rng(EVALUATION_SEED), board_size=settings.board_size
-    )
+    # The arrays of a move are too small to share between threads, and PyTorch's threads would contend with NumPy's.
+    torch.set_num_threads(1)
+    openings = random_openings(EVALUATION_OPENINGS, OPENING_PLIES, np.random.default_rng(EVALUATION_SEED), board_size=settings.board_size)
     yardstick = make_agent(YARDSTICK[settings.board_size])
     checkpoint = folder / CHECKPOINT_FILE
     last_checkpoint = time.monotonic()
@@ -302,9 +315,9 @@ def evaluate(network: NTupleNetwork, num_openings: int) -> str:
     return format_results([play_match(agent, make_agent(spec), openings, seed=EVALUATION_SEED + 1) for spec in PANEL[size]])
 
 
-def main() -> None:
-    """The command line."""
-    arguments = tyro.cli(Arguments, prog="python -m training.td_ntuple")
+def main(argv: Sequence[str] | None = None) -> None:
+    """The command line. argv: its arguments, by default those of the process."""
+    arguments = tyro.cli(Arguments, prog="python -m training.td_ntuple", args=argv)
     try:
         code = _run(arguments)
     except (CheckpointError, OSError, ValueError) as error:
@@ -315,20 +328,19 @@ def main() -> None:
 def _run(arguments: Arguments) -> int:
     settings = arguments.settings
     if arguments.resume:
-        if replace(settings, games=Settings.games) != Settings() or arguments.out:
+        default = Settings()
+        if replace(settings, games=default.games) != default or arguments.out:
             raise ValueError("--resume continues a run with its own settings in its own folder; only --games goes with it")
         folder = arguments.resume
         learner = Learner.load(folder / CHECKPOINT_FILE)
-        if settings.games != Settings.games:
+        if settings.games != default.games:
             learner.settings = replace(learner.settings, games=settings.games)
     else:
         folder = arguments.out or Path("runs") / time.strftime("td_ntuple-%Y%m%d-%H%M%S")
         if (folder / CHECKPOINT_FILE).exists():
             raise ValueError(f"{folder} holds a run already: continue it with --resume {folder}, or choose another --out")
-        folder.mkdir(parents=True, exist_ok=True)
         learner = Learner(settings)
-    # The arrays of a move are too small to share between threads, and PyTorch's threads would contend with NumPy's.
-    torch.set_num_threads(1)
+        folder.mkdir(parents=True, exist_ok=True)
 
     print(f"Training to {learner.settings.games} games in {folder} (Ctrl-C stops and keeps what is learned)", flush=True)
     start = time.monotonic()

@@ -50,6 +50,16 @@ def test_step_does_what_play_does(positions: list[Position], auto_pass: bool, se
 
 
 @given(same_size_positions, st.booleans())
+def test_legal_are_the_moves_that_play_accepts(positions: list[Position], auto_pass: bool) -> None:
+    games = PositionBatch.from_positions(positions, auto_pass=auto_pass)
+    n = games.board_size
+    for move in (-1, *range(n * n + 2)):
+        # The pass of a game that is over moves nothing; the batch takes it so that finished rows can be stepped along.
+        expected = [move in (position.legal_squares() or (n * n,)) for position in games]
+        assert games.is_legal([move] * len(games)).tolist() == expected
+
+
+@given(same_size_positions, st.booleans())
 def test_children_are_the_positions_after_every_move(positions: list[Position], auto_pass: bool) -> None:
     parents = PositionBatch.from_positions(positions, auto_pass=auto_pass)
     expected = [p.play(move, auto_pass=auto_pass) for p in parents for move in p.legal_squares()]

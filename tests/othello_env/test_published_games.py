@@ -58,7 +58,10 @@ def test_wthor_games_are_legal_and_end_with_their_scores(shared_data: Path, name
 
 
 def test_the_legal_moves_of_the_endgame_suites_are_those_listed(shared_data: Path) -> None:
-    suites = [(f"{board} {side}", [entry.split(":")[0] for entry in scores.split()]) for _, board, side, _, _, _, scores in read_rows(shared_data / "ffo.tsv")]
+    suites = [
+        (f"{board} {side}", [entry.split(":")[0] for entry in scores.split()])
+        for _, board, side, _, _, _, scores in read_rows(shared_data / "ffo.tsv")
+    ]
     for line in (shared_data / "hard-20.obf").read_text().splitlines():
         position, *entries = [part.strip() for part in line.split(";") if part.strip()]
         suites.append((position, [entry.split(":")[0] for entry in entries if not entry.startswith("--")]))
@@ -74,4 +77,3 @@ def test_published_openings_are_legal_and_distinct(shared_data: Path) -> None:
     boards = [line for line in (shared_data / "openings-11-discs.txt").read_text().splitlines() if line and not line.startswith("#")]
     assert len(boards) == 500
     assert all(sum(Position.parse(board).discs) == 11 for board in boards)
-

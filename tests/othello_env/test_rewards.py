@@ -8,7 +8,12 @@ from othello_env.rewards import reward_function
 
 @pytest.mark.parametrize(
     ("reward", "scoring", "expected"),
-    [("outcome", "discs", 1.0), ("outcome", "empties_to_winner", 1.0), ("disc_difference", "discs", 13.0), ("disc_difference", "empties_to_winner", 64.0)],
+    [
+        ("outcome", "discs", 1.0),
+        ("outcome", "empties_to_winner", 1.0),
+        ("disc_difference", "discs", 13.0),
+        ("disc_difference", "empties_to_winner", 64.0),
+    ],
 )
 def test_rewards_are_those_of_black(reward: str, scoring: str, expected: float) -> None:
     final = Game.parse("f5f4c3c6c5d6f3c4c7").final

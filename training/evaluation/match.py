@@ -102,6 +102,10 @@ def play_match(
     seed: of all randomness, so that the match repeats. epsilon: the chance that a move of either side is replaced by a random
     legal one; 0.1 is the published League mode. Raises `IllegalMoveError` with the agent's name where one breaks the rules.
     """
+    if not openings:
+        raise ValueError("a match needs at least one opening")
+    if not 0 <= epsilon <= 1:
+        raise ValueError(f"epsilon {epsilon}: a chance is between 0 and 1")
     results = []
     for number, start in enumerate(range(0, len(openings), max(1, lockstep // 2))):
         rng = np.random.default_rng([seed, number])
@@ -131,14 +135,15 @@ def _play_pairs(
 
 def _select_moves(agent: Agent, positions: PositionBatch, rng: np.random.Generator, epsilon: float) -> npt.NDArray[np.int64]:
     moves = np.asarray(agent.select_moves(positions, rng))
-    try:
-        positions.copy().step(moves)
-    except ValueError as error:
-        raise IllegalMoveError(f"{agent.name}: {error}") from None
+    if moves.shape != (len(positions),) or not np.issubdtype(moves.dtype, np.integer):
+        raise IllegalMoveError(f"{agent.name} answered {len(positions)} positions with {moves.dtype} of shape {moves.shape}")
+    illegal = np.flatnonzero(~positions.is_legal(moves))
+    if len(illegal):
+        raise IllegalMoveError(f"{agent.name} played square {moves[illegal[0]]}, which is illegal in {positions[int(illegal[0])]}")
     if epsilon:
-        random = rng.random(len(positions)) < epsilon
-        moves = np.where(random, positions.sample_moves(rng), moves)
-    return moves
+        at_random = rng.random(len(positions)) < epsilon
+        moves = np.where(at_random, positions.sample_moves(rng), moves)
+    return moves.astype(np.int64)
 
 
 def format_results(results: Sequence[MatchResult]) -> str:
@@ -170,8 +175,8 @@ def parse_openings(source: str, num_games: int, seed: int) -> list[Position]:
     return list(islice(cycle(openings), pairs or len(openings)))
 
 
-def main() -> None:
-    """The command line."""
+def main(argv: Sequence[str] | None = None) -> None:
+    """The command line. argv: its arguments, by default those of the process."""
     parser = argparse.ArgumentParser(
         prog="python -m training.evaluation.match",
         description="Play two agents against each other, every opening twice with colours swapped.",
@@ -179,11 +184,13 @@ def main() -> None:
     )
     parser.add_argument("first", help="spec of the agent whose score is shown")
     parser.add_argument("second", help="spec of its opponent")
-    parser.add_argument("--openings", default="random:8", help="start, random:PLIES, or a file of transcripts or positions (default: random:8)")
+    parser.add_argument(
+        "--openings", default="random:8", help="start, random:PLIES, or a file of transcripts or positions (default: random:8)"
+    )
     parser.add_argument("--games", type=int, default=1000, help="games in all; 0 for every opening of a file once (default: 1000)")
     parser.add_argument("--epsilon", type=float, default=0.0, help="chance of a random move on both sides; 0.1 is League mode (default: 0)")
     parser.add_argument("--seed", type=int, default=0, help="seed of openings, ties and random moves (default: 0)")
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(argv)
     try:
         openings = parse_openings(arguments.openings, arguments.games, arguments.seed)
         first, second = make_agent(arguments.first), make_agent(arguments.second)

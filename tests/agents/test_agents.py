@@ -1,0 +1,49 @@
+"""What single agents play, on boards small enough to check by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from agents import make_agent
+from agents.positional import TABLES
+from othello_env import Position, PositionBatch
+from othello_env.symmetry import NUM_SYMMETRIES, transform_policy
+
+
+def move_of(spec: str, position: Position) -> int:
+    return int(make_agent(spec).select_moves(PositionBatch.from_positions([position]), np.random.default_rng(0))[0])
+
+
+def test_greedy_turns_the_most_discs() -> None:
+    position = Position.parse("-OX-----" + "-OOX----" + "--------" * 6 + "X")
+    assert move_of("greedy", position) == 8  # a2 turns two discs, a1 one
+
+
+def test_positional_agents_prefer_the_corner_to_more_discs() -> None:
+    position = Position.parse("-OX-----" + "-OOX----" + "--------" * 6 + "X")
+    for table in ("swh", "heur", "bench"):
+        assert move_of(f"positional:table={table}", position) == 0
+
+
+def test_the_published_tables_are_as_printed() -> None:
+    swh, heur, bench = (TABLES[name].reshape(8, 8) for name in ("swh", "heur", "bench"))
+    np.testing.assert_array_equal(swh[0], np.array([1, -0.25, 0.1, 0.05, 0.05, 0.1, -0.25, 1], dtype=np.float32))
+    np.testing.assert_array_equal(swh[3], np.array([0.05, 0.01, 0.02, 0.01, 0.01, 0.02, 0.01, 0.05], dtype=np.float32))
+    np.testing.assert_array_equal(heur[1], [-25, -25, 2, 2, 2, 2, -25, -25])
+    np.testing.assert_array_equal(heur[5], [10, 2, 5, 1, 1, 5, 2, 10])
+    np.testing.assert_array_equal(bench[:, 7], [76, -1, 52, -2, -5, 41, -15, 100])
+    for table in (TABLES["swh"], TABLES["heur"]):
+        for symmetry in range(NUM_SYMMETRIES):
+            np.testing.assert_array_equal(transform_policy(np.append(table, 0), symmetry)[:-1], table)
+
+
+def test_positional_agents_refuse_other_boards() -> None:
+    with pytest.raises(ValueError, match="plays on 8x8, not on 6x6"):
+        move_of("positional", Position.start(6))
+
+
+@pytest.mark.parametrize("board_size", [4, 6, 8])
+def test_random_and_greedy_play_on_every_board(board_size: int) -> None:
+    for spec in ("random", "greedy"):
+        assert move_of(spec, Position.start(board_size)) in Position.start(board_size).legal_squares()

@@ -1,0 +1,148 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agents.ntuple import NTupleNetwork, mirrored_indices, ntuple_agent, straight_and_corner_groups, table_sizes
+from agents.weight_file import CheckpointError, read_weights, write_weights
+from othello_env import Game, Position, PositionBatch
+from othello_env.squares import parse_square
+from othello_env.symmetry import NUM_SYMMETRIES, transform_position
+from tests.strategies import scattered_positions
+
+DIGITS = {"O": 0, "-": 1, "X": 2}
+
+
+def value_by_hand(network: NTupleNetwork, position: Position) -> float:
+    """The sum over tuples, one square at a time; black is own."""
+    signs, total, start = str(position), 0.0, 0
+    for tuples in network.groups:
+        for squares in tuples:
+            index = 0
+            for square in squares:
+                index = 3 * index + DIGITS[signs[square]]
+            total += float(network.weights[start + index])
+        start += 3 ** len(tuples[0])
+    return total
+
+
+def network_of(board_size: int, seed: int = 0) -> NTupleNetwork:
+    groups = straight_and_corner_groups(board_size)
+    weights = np.random.default_rng(seed).normal(size=sum(table_sizes(groups))).astype(np.float32)
+    return NTupleNetwork(groups, weights, board_size)
+
+
+def symmetric_network(board_size: int) -> NTupleNetwork:
+    network = network_of(board_size)
+    mirrored = mirrored_indices(network.groups, board_size)
+    return NTupleNetwork(network.groups, (network.weights + network.weights[mirrored]) / 2, board_size)
+
+
+def values_of(network: NTupleNetwork, positions: list[Position]) -> list[float]:
+    own, opp = (np.array([getattr(p, name) for p in positions], dtype=np.uint64) for name in ("black", "white"))
+    return [float(value) for value in network.values(own, opp)]
+
+
+@given(st.sampled_from([6, 8]).flatmap(lambda n: st.lists(scattered_positions(n), min_size=1, max_size=5)))
+def test_values_are_the_sums_counted_by_hand(positions: list[Position]) -> None:
+    network = network_of(positions[0].board_size)
+    np.testing.assert_allclose(values_of(network, positions), [value_by_hand(network, p) for p in positions], rtol=1e-4, atol=1e-4)
+
+
+def test_the_standard_patterns_are_46_tuples_and_167265_weights() -> None:
+    groups = straight_and_corner_groups()
+    assert [len(tuples) for tuples in groups] == [4, 8, 4, 4, 4, 4, 2, 4, 4, 4, 4]
+    assert sum(table_sizes(groups)) == 167_265
+    edges = {(0, 1, 2, 3, 4, 5, 6, 7, 9, 14), (56, 57, 58, 59, 60, 61, 62, 63, 49, 54)}
+    edges |= {(0, 8, 16, 24, 32, 40, 48, 56, 9, 49), (7, 15, 23, 31, 39, 47, 55, 63, 14, 54)}
+    assert {frozenset(squares) for squares in groups[0]} == {frozenset(squares) for squares in edges}
+
+
+@given(st.sampled_from([6, 8]).flatmap(scattered_positions))
+def test_mirrored_weights_make_the_value_symmetric(position: Position) -> None:
+    network = symmetric_network(position.board_size)
+    images = [transform_position(position, symmetry) for symmetry in range(NUM_SYMMETRIES)]
+    values = values_of(network, images)
+    np.testing.assert_allclose(values, values[0], rtol=1e-4, atol=1e-4)
+
+
+def test_mirroring_twice_is_the_identity() -> None:
+    mirrored = mirrored_indices(straight_and_corner_groups())
+    assert (mirrored[mirrored] == np.arange(len(mirrored))).all()
+    assert (mirrored != np.arange(len(mirrored))).any()
+
+
+def test_small_boards_have_no_such_patterns() -> None:
+    with pytest.raises(ValueError, match="at least 6"):
+        straight_and_corner_groups(4)
+
+
+def test_weights_must_fit_the_tuples() -> None:
+    with pytest.raises(ValueError, match=r"weights of shape \(8,\): these tuples need 9"):
+        NTupleNetwork((((0, 1),),), np.zeros(8, dtype=np.float32))
+    with pytest.raises(ValueError, match="must have one length"):
+        NTupleNetwork((((0, 1), (2,)),), np.zeros(9, dtype=np.float32))
+
+
+def test_a_move_that_wins_the_game_beats_any_sum_of_weights() -> None:
+    position = Game.parse("f5f4c3c6c5d6f3c4").final  # c7 takes the last white disc
+    winning = parse_square("c7")
+    others = tuple((square,) for square in position.legal_squares() if square != winning)
+    assert others
+    assert [move for move in position.legal_squares() if position.play(move).is_over] == [winning]
+    network = NTupleNetwork((others,), np.array([0, 0, 100], dtype=np.float32))  # likes an own disc on any other legal square
+    agent = ntuple_agent(network)
+    assert agent.select_moves(PositionBatch.from_positions([position]), np.random.default_rng(0)).tolist() == [winning]
+    lost = Position(position.own, position.opp, 1, 8)  # colours exchanged: the same for the side to move
+    assert agent.select_moves(PositionBatch.from_positions([lost]), np.random.default_rng(0)).tolist() == [winning]
+
+
+def test_an_agent_refuses_a_board_that_it_was_not_trained_for() -> None:
+    agent = ntuple_agent(network_of(6))
+    with pytest.raises(ValueError, match="trained for board_size 6, not 8"):
+        agent.select_moves(PositionBatch.start(1), np.random.default_rng(0))
+
+
+def test_a_saved_network_is_read_back(tmp_path: Path) -> None:
+    network = network_of(6)
+    network.save(tmp_path / "net.safetensors", {"games": 3})
+    read = NTupleNetwork.load(tmp_path / "net.safetensors")
+    assert read.groups == network.groups
+    assert read.board_size == 6
+    np.testing.assert_array_equal(read.weights, network.weights)
+    assert read_weights(tmp_path / "net.safetensors", "ntuple")[1]["games"] == 3
+    assert [path.name for path in tmp_path.iterdir()] == ["net.safetensors"]
+
+
+def test_a_damaged_missing_or_foreign_file_is_refused_in_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "net.safetensors"
+    network_of(6).save(path)
+    whole = path.read_bytes()
+    other = tmp_path / "other.safetensors"
+    write_weights(other, "something else", {"weights": np.zeros(3)}, {})
+    cases = {"empty": b"", "cut": whole[: len(whole) // 2], "noise": bytes(range(256)) * 20, "text": b"{}", "header": whole[:100]}
+    for name, content in cases.items():
+        broken = tmp_path / name
+        broken.write_bytes(content)
+        with pytest.raises(CheckpointError, match=name) as caught:
+            NTupleNetwork.load(broken)
+        assert "\n" not in str(caught.value)
+    for missing in (tmp_path / "nothing", tmp_path):
+        with pytest.raises(CheckpointError, match="no such file"):
+            NTupleNetwork.load(missing)
+    with pytest.raises(CheckpointError, match="holds 'something else'"):
+        NTupleNetwork.load(other)
+
+
+def test_a_later_format_version_is_refused(tmp_path: Path) -> None:
+    from safetensors.numpy import save_file
+
+    about = {"kind": "ntuple", "format_version": 99, "board_size": 8, "groups": []}
+    save_file({"weights": np.zeros(1, dtype=np.float32)}, tmp_path / "new", {"about": json.dumps(about)})
+    with pytest.raises(CheckpointError, match="format version 99"):
+        NTupleNetwork.load(tmp_path / "new")

@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from agents import AgentSpecError, agent_specs, make_agent
+from tests.agents.test_ntuple import network_of
+
+
+def test_specs_make_the_agents_they_name(tmp_path: Path) -> None:
+    network_of(8).save(tmp_path / "net.safetensors")
+    names = {
+        "random": "random",
+        "greedy": "greedy",
+        "positional": "positional:table=swh",
+        "positional:table=bench": "positional:table=bench",
+        f"ntuple:{tmp_path / 'net.safetensors'}": "ntuple:net.safetensors",
+        f"ntuple:file={tmp_path / 'net.safetensors'}": "ntuple:net.safetensors",
+    }
+    assert {spec: make_agent(spec).name for spec in names} == names
+
+
+def test_every_spec_is_described() -> None:
+    assert agent_specs() == ["random", "greedy", "positional:table=swh|heur|bench", "ntuple:FILE", "league:FILE,view=mover|black"]
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("", "no agent ''; the agents are random, greedy, positional:table=swh|heur|bench, ntuple:FILE, league:FILE,view=mover|black"),
+        ("Random", "no agent 'Random'; the agents are"),
+        ("alpha", "no agent 'alpha'"),
+        ("random:3", "'3' is no parameter of it, or comes twice; expected random"),
+        ("positional:bench", "'bench' is no parameter of it"),
+        ("positional:table=best", "table=best; expected one of swh, heur, bench"),
+        ("positional:table=swh,table=swh", "'table=swh' is no parameter of it, or comes twice"),
+        ("positional:depth=3", "'depth=3' is no parameter of it, or comes twice; expected positional:table=swh|heur|bench"),
+        ("ntuple", "file is missing; expected ntuple:FILE"),
+        ("ntuple:", "file is missing"),
+        ("ntuple:/does/not/exist", "/does/not/exist: no such file"),
+        ("league:/does/not/exist", "no such file: /does/not/exist"),
+        ("league:a,b", "'b' is no parameter of it"),
+        ("league:a,view=white", "view=white; expected one of mover, black"),
+    ],
+)
+def test_a_wrong_spec_is_refused_in_one_line_that_says_what_is_allowed(spec: str, message: str) -> None:
+    with pytest.raises(AgentSpecError) as caught:
+        make_agent(spec)
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_folder_is_no_player(tmp_path: Path) -> None:
+    for name in ("ntuple", "league"):
+        with pytest.raises(AgentSpecError, match=tmp_path.name):
+            make_agent(f"{name}:{tmp_path}")
