@@ -71,5 +71,6 @@ class AfterstateAgent:
     evaluate: Callable[[Afterstates], Values]
 
     def select_moves(self, positions: PositionBatch, rng: np.random.Generator) -> Moves:
+        """See `Agent`."""
         afterstates = positions.afterstates()
         return best_moves(afterstates, self.evaluate(afterstates), positions, rng)

@@ -55,7 +55,8 @@ def league_agent(file: Path, *, view: View = "mover") -> AfterstateAgent:
         is_black = afterstates.side == BLACK
         black = np.where(is_black, afterstates.own, afterstates.opp)
         white = np.where(is_black, afterstates.opp, afterstates.own)
-        return np.where(is_black, 1, -1) * network.values(black, white)
+        values: npt.NDArray[np.floating] = np.where(is_black, 1, -1) * network.values(black, white)
+        return values
 
     return AfterstateAgent(f"league:{file.name},view={view}", evaluate)
 

@@ -17,4 +17,5 @@ class RandomAgent:
     name: str = "random"
 
     def select_moves(self, positions: PositionBatch, rng: np.random.Generator) -> Moves:
+        """See `Agent`."""
         return positions.sample_moves(rng)

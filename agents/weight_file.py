@@ -48,8 +48,7 @@ def read_weights(path: Path, kind: str) -> tuple[dict[str, npt.NDArray[Any]], di
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:
         raise CheckpointError(f"{path}: not a weights file of this project, or damaged ({error})") from None
-    if about.get("kind") != kind or about.get("format_version") != FORMAT_VERSION:
-        raise CheckpointError(
-            f"{path}: holds {about.get('kind')!r} in format version {about.get('format_version')}; expected {kind!r} in version {FORMAT_VERSION}"
-        )
+    found, version = about.get("kind"), about.get("format_version")
+    if found != kind or version != FORMAT_VERSION:
+        raise CheckpointError(f"{path}: holds {found!r} in format version {version}; expected {kind!r} in version {FORMAT_VERSION}")
     return tensors, about

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Any, Final, Literal, overload
 
 import gymnasium
 import numpy as np
 import numpy.typing as npt
+from gymnasium import spaces
 from pettingzoo import AECEnv
 from pettingzoo.utils.env_logger import EnvLogger
 from pettingzoo.utils.wrappers import OrderEnforcingWrapper
@@ -96,7 +97,7 @@ class raw_env(AECEnv[str, Observation, int]):  # noqa: N801  (PettingZoo's name)
         self._rng = np.random.default_rng()
 
         self.possible_agents = list(AGENTS)
-        self.agents = []
+        self.agents: list[str] = []
         self.observation_spaces = {agent: observation_space(board_size) for agent in AGENTS}
         self.action_spaces = {agent: action_space(board_size) for agent in AGENTS}
         self.state_space = state_space(board_size)
@@ -106,11 +107,11 @@ class raw_env(AECEnv[str, Observation, int]):  # noqa: N801  (PettingZoo's name)
         self._ply = 0
         self._over = False
 
-    def observation_space(self, agent: str) -> gymnasium.Space[Observation]:
+    def observation_space(self, agent: str) -> spaces.Dict:
         """The space of an agent's observations; the same object on every call."""
         return self.observation_spaces[agent]
 
-    def action_space(self, agent: str) -> gymnasium.Space[int]:
+    def action_space(self, agent: str) -> spaces.Discrete[Any]:
         """The space of an agent's actions; the same object on every call."""
         return self.action_spaces[agent]
 
@@ -163,7 +164,7 @@ class raw_env(AECEnv[str, Observation, int]):  # noqa: N801  (PettingZoo's name)
         """
         agent = self.agent_selection
         if self.terminations[agent] or self.truncations[agent]:
-            self._was_dead_step(action)  # type: ignore[arg-type]
+            self._was_dead_step(action)
             return
         before = self._position
         move = operator.index(action)  # type: ignore[arg-type]
@@ -259,11 +260,16 @@ class GuardedEnv(OrderEnforcingWrapper[str, Observation, int]):
             EnvLogger.warn_on_illegal_move()
             env.end_with_illegal_move()
 
+    @overload
+    def last(self, observe: Literal[True] = True) -> tuple[Observation, float, bool, bool, dict[str, Any]]: ...
+    @overload
+    def last(self, observe: bool) -> tuple[Observation | None, float, bool, bool, dict[str, Any]]: ...
     def last(self, observe: bool = True) -> tuple[Observation | None, float, bool, bool, dict[str, Any]]:
         """Observation, cumulative reward, termination, truncation and info of the agent selected."""
         if not self._has_reset:
             raise AttributeError("last() cannot be called before reset")
-        return self.env.last(observe)
+        last: tuple[Observation | None, float, bool, bool, dict[str, Any]] = self.env.last(observe)
+        return last
 
 
 def env(

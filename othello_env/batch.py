@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -100,9 +100,8 @@ class PositionBatch:
         bad |= self.side_to_move > 1
         if bad.any():
             row = int(np.flatnonzero(bad)[0])
-            raise ValueError(
-                f"row {row} is no position: own {int(self.own[row]):#x}, opp {int(self.opp[row]):#x}, side_to_move {int(self.side_to_move[row])}"
-            )
+            discs = f"own {int(self.own[row]):#x}, opp {int(self.opp[row]):#x}, side_to_move {int(self.side_to_move[row])}"
+            raise ValueError(f"row {row} is no position: {discs}")
         self.legal_moves = np.empty_like(self.own)
         self.is_over = np.zeros(len(self.own), dtype=np.bool_)
         for rows in _chunks(len(self.own)):
@@ -191,7 +190,8 @@ class PositionBatch:
         if len(wrong):
             self._raise_illegal(int(wrong[0]), int(np.asarray(squares)[wrong[0]]))
         forced = passing[~self.is_over[passing]]
-        self._store(forced, self.opp[forced], self.own[forced], self.side_to_move[forced] ^ 1)
+        if len(forced):
+            self._store(forced, self.opp[forced], self.own[forced], self.side_to_move[forced] ^ np.uint8(1))
         placing_rows = np.flatnonzero(placing)
         for chunk in _chunks(len(placing_rows)):
             self._place(placing_rows[chunk], moves[placing_rows[chunk]])
@@ -217,7 +217,7 @@ class PositionBatch:
         flipped = flips(own, opp, placed, self.board_size)
         placed |= own
         placed |= flipped
-        self._store(rows, opp ^ flipped, placed, self.side_to_move[rows] ^ 1)
+        self._store(rows, opp ^ flipped, placed, self.side_to_move[rows] ^ np.uint8(1))
 
     def _store(self, rows: slice | IntArray, own: BitboardArray, opp: BitboardArray, side: npt.NDArray[np.uint8]) -> None:
         """Put positions into `rows`, passed where `auto_pass` asks for it. May change `own`, `opp` and `side`."""
@@ -247,13 +247,14 @@ class PositionBatch:
 
         Raises `ValueError` where `positions` are not as many as `rows`, or of another board size.
         """
-        rows = np.asarray(rows)
         if positions is None:
             start = _start_batch(self.board_size, self.auto_pass)
             for name in _ARRAYS:
                 getattr(self, name)[rows] = getattr(start, name)
             return
-        indices = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
+        indices: npt.NDArray[Any] = np.asarray(rows)
+        if indices.dtype == np.bool_:
+            indices = np.flatnonzero(indices)
         if len(positions) != len(indices) or positions.board_size != self.board_size:
             raise ValueError(
                 f"{len(indices)} rows of {self.board_size}x{self.board_size} cannot take {len(positions)} positions "

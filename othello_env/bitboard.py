@@ -93,7 +93,7 @@ def legal_moves(own: Bits, opp: Bits, n: int) -> Bits:
     type. Nothing is checked.
     """
     lines, full, longest = _INT_GEOMETRY[n] if isinstance(own, int) else _WORD_GEOMETRY[n]
-    moves = own & opp  # the empty set, of the right type and shape
+    moves: Bits = own & opp  # the empty set, of the right type and shape
     for step, two_steps, passable in lines:
         up, down = _chains(own, opp & passable, step, two_steps, longest)
         moves |= up << step
@@ -119,18 +119,18 @@ def flips(own: Bits, opp: Bits, move: Bits, n: int) -> Bits:
 
 def popcount(bits: BitboardArray) -> npt.NDArray[np.uint8]:
     """The number of squares in each element of `bits` (uint64, any shape). For an int use `int.bit_count`."""
-    if hasattr(np, "bitwise_count"):
-        return np.bitwise_count(bits)
-    return (_byte_prefix_counts(bits) >> np.uint64(56)).astype(np.uint8)  # NumPy 1
+    numpy_1 = not hasattr(np, "bitwise_count")
+    counts: npt.NDArray[np.uint8] = (_byte_prefix_counts(bits) >> 56).astype(np.uint8) if numpy_1 else np.bitwise_count(bits)
+    return counts
 
 
 def _byte_prefix_counts(bits: BitboardArray) -> BitboardArray:
     """Byte `i` of the result is the number of squares in bytes 0 to `i`; the last byte is the whole count."""
-    counts = bits - ((bits >> 1) & 0x5555555555555555)
+    counts: Any = bits - ((bits >> 1) & 0x5555555555555555)
     counts = (counts & 0x3333333333333333) + ((counts >> 2) & 0x3333333333333333)
     counts = (counts + (counts >> 4)) & 0x0F0F0F0F0F0F0F0F
-    counts *= np.uint64(0x0101010101010101)
-    return counts
+    prefix: BitboardArray = counts * 0x0101010101010101
+    return prefix
 
 
 # _NTH_IN_BYTE[rank << 8 | byte]: the place of the set bit number `rank` of `byte`.

@@ -8,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
 
-
 from othello_env.position import BLACK, Position
 from othello_env.squares import BOARD_SIZES
 

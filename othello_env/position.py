@@ -162,7 +162,7 @@ class Position:
         raise IllegalMoveError(self._explain_illegal(square))
 
     def resolve_pass(self) -> Position:
-        """This position, or, where a pass is forced, the same discs with the other side to move."""
+        """The same position, or, where a pass is forced, the same discs with the other side to move."""
         return Position(self.opp, self.own, 1 - self.side_to_move, self.board_size) if self.must_pass else self
 
     def _explain_illegal(self, square: int) -> str:

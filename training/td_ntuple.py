@@ -300,7 +300,7 @@ class _StopSignals:
         for number, handler in self._previous.items():
             signal.signal(number, handler)
 
-    def _remember(self, number: int, frame: FrameType | None) -> None:
+    def _remember(self, number: int, _frame: FrameType | None) -> None:
         if self.received:
             signal.signal(number, self._previous[signal.Signals(number)])
             signal.raise_signal(number)

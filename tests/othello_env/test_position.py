@@ -11,8 +11,8 @@ from hypothesis import given
 
 from othello_env import BLACK, PASS, WHITE, IllegalMoveError, Position, RecordFormatError
 from tests import oracle
-from tests.strategies import positions
 from tests.othello_env.test_bitboard import board_of
+from tests.strategies import positions
 
 
 @given(positions)
@@ -131,7 +131,7 @@ def test_the_start_is_symmetric_on_every_board(board_size: int) -> None:
 def test_numpy_integers_are_moves_and_discs() -> None:
     assert Position.start().play(np.uint8(19)) == Position.start().play("d3") == Position.start().play("D3")
     start = Position.start()
-    from_words = Position(np.uint64(start.own), np.uint64(start.opp))  # type: ignore[arg-type]
+    from_words = Position(np.uint64(start.own), np.uint64(start.opp))
     assert from_words == start
     assert type(from_words.own) is type(from_words.legal_moves) is int
 

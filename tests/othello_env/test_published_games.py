@@ -63,11 +63,11 @@ def test_the_legal_moves_of_the_endgame_suites_are_those_listed(shared_data: Pat
         for _, board, side, _, _, _, scores in read_rows(shared_data / "ffo.tsv")
     ]
     for line in (shared_data / "hard-20.obf").read_text().splitlines():
-        position, *entries = [part.strip() for part in line.split(";") if part.strip()]
-        suites.append((position, [entry.split(":")[0] for entry in entries if not entry.startswith("--")]))
+        text, *entries = [part.strip() for part in line.split(";") if part.strip()]
+        suites.append((text, [entry.split(":")[0] for entry in entries if not entry.startswith("--")]))
     assert len(suites) == 79 + 276
-    for text, names in suites:
-        position = Position.parse(text)
+    for board, names in suites:
+        position = Position.parse(board)
         assert {position.play(name) for name in names} == {position.play(square) for square in position.legal_squares()}
 
 

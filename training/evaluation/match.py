@@ -129,8 +129,8 @@ def _play_pairs(
                 positions = games.take(turns)
                 moves[turns] = _select_moves(agent, positions, rng, epsilon)
         games.step(moves)
-    differences = games.score("discs").reshape(2, pairs).T
-    return differences * np.array([1, -1])
+    differences: npt.NDArray[np.int64] = games.score("discs").reshape(2, pairs).T * np.array([1, -1])
+    return differences
 
 
 def _select_moves(agent: Agent, positions: PositionBatch, rng: np.random.Generator, epsilon: float) -> npt.NDArray[np.int64]:

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from agents import make_agent
+from agents import Agent, make_agent
 from agents.base import Moves
 from othello_env import IllegalMoveError, Position, PositionBatch
 from training.evaluation.match import MatchResult, format_results, main, parse_openings, play_match, score_interval
@@ -18,7 +20,7 @@ class Scripted:
     """Plays what a function says, and remembers which sides it played."""
 
     name: str
-    choose: object = None
+    choose: Callable[[PositionBatch, np.random.Generator], Any] | None = None
 
     def __post_init__(self) -> None:
         self.sides: set[int] = set()
@@ -26,7 +28,8 @@ class Scripted:
     def select_moves(self, positions: PositionBatch, rng: np.random.Generator) -> Moves:
         assert not positions.is_over.any()
         self.sides |= set(positions.side_to_move.tolist())
-        return positions.sample_moves(rng) if self.choose is None else self.choose(positions, rng)  # type: ignore[operator, no-any-return]
+        moves: Moves = positions.sample_moves(rng) if self.choose is None else self.choose(positions, rng)
+        return moves
 
 
 def test_every_opening_is_played_with_both_colours() -> None:
@@ -63,7 +66,8 @@ def test_pairs_are_split_over_several_lockstep_batches() -> None:
 
 def test_random_moves_of_both_sides_make_the_games_differ() -> None:
     def first_legal(positions: PositionBatch, rng: np.random.Generator) -> Moves:
-        return positions.legal_mask().argmax(axis=1)
+        lowest: Moves = positions.legal_mask().argmax(axis=1)
+        return lowest
 
     agents = Scripted("one", first_legal), Scripted("two", first_legal)
     openings = [Position.start()] * 100
@@ -82,14 +86,19 @@ def test_a_match_without_openings_or_with_an_impossible_chance_is_refused() -> N
 @pytest.mark.parametrize("move", [0, 64, -1])
 def test_an_agent_that_breaks_the_rules_is_named(move: int) -> None:
     cheat = Scripted("cheat", lambda positions, rng: np.full(len(positions), move))
-    for agents in ((cheat, make_agent("random")), (make_agent("random"), cheat)):
+    pairs: list[tuple[Agent, Agent]] = [(cheat, make_agent("random")), (make_agent("random"), cheat)]
+    for agents in pairs:
         with pytest.raises(IllegalMoveError, match=f"cheat played square {move}, which is illegal in -"):
             play_match(*agents, [Position.start()])
 
 
 def test_an_agent_that_answers_rubbish_is_named() -> None:
     for rubbish in (np.zeros(3, dtype=np.int64), np.array([19.0, 19.0]), None):
-        cheat = Scripted("cheat", lambda positions, rng, rubbish=rubbish: rubbish)
+
+        def answer(positions: PositionBatch, rng: np.random.Generator, *, rubbish: Any = rubbish) -> Any:
+            return rubbish
+
+        cheat = Scripted("cheat", answer)
         with pytest.raises(IllegalMoveError, match="cheat answered 1 positions with"):
             play_match(cheat, make_agent("random"), [Position.start()])
 

@@ -1,0 +1,268 @@
+"""Ours against each installed peer, in one run: `python -m tests.benchmarks.peers [NAME ...]`.
+
+Machines are noisy, so only ratios within a run mean something: every contestant of a comparison takes its turn in each round,
+and the medians over the rounds are printed. Peers that are not installed are left out; `pip install -e ".[dev,peers]"` brings them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import os
+import platform
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any
+
+# The training measurement must not make PyTorch's and NumPy's threads contend; nothing else here uses them.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import numpy as np
+
+from othello_env import Position, PositionBatch, othello_v0, perft
+
+# A contestant does a fixed amount of work and returns how much that was; it prepares itself before it is handed over.
+Contestant = Callable[[], float]
+
+ROUNDS = 5
+
+
+def has(module: str) -> bool:
+    """Whether a peer is installed."""
+    return importlib.util.find_spec(module) is not None
+
+
+def compare(title: str, unit: str, contestants: dict[str, Contestant], rounds: int = ROUNDS) -> None:
+    """Print the median rates, and the first contestant's ratio to each other one."""
+    rates: dict[str, list[float]] = {name: [] for name in contestants}
+    for work in contestants.values():
+        work()  # compile, fill caches
+    for _ in range(rounds):
+        for name, work in contestants.items():
+            start = time.perf_counter()
+            done = work()
+            rates[name].append(done / (time.perf_counter() - start))
+    print(f"\n{title} ({unit}, median of {rounds})")
+    ours = next(iter(contestants))
+    for name, measured in rates.items():
+        rate = statistics.median(measured)
+        ratio = statistics.median(a / b for a, b in zip(rates[ours], measured, strict=True))
+        against = "" if name == ours else f"   ours is {ratio:6.2f} times as fast"
+        print(f"  {name:44} {rate:14,.0f}{against}", flush=True)
+
+
+def batched_play() -> None:
+    """Uniformly random play, the choice of the moves and the restart of finished games included."""
+
+    def ours(batch_size: int) -> Contestant:
+        games, rng = PositionBatch.start(batch_size), np.random.default_rng(0)
+        steps = max(60, 2_000_000 // batch_size)
+
+        def work() -> float:
+            for _ in range(steps):
+                games.step(games.sample_moves(rng))
+                if games.is_over.any():
+                    games.reset(games.is_over)
+            return steps * batch_size
+
+        return work
+
+    contestants = {f"PositionBatch, NumPy, {size} games": ours(size) for size in (65_536, 16_384, 4_096, 1_024)}
+    if has("pgx"):
+        contestants |= {f"pgx, {size} games": pgx_play(size) for size in (256, 1_024, 4_096)}
+    if has("pyspiel"):
+        contestants["OpenSpiel, a Python loop"] = open_spiel_play()
+    if has("rust_reversi"):
+        contestants["rust-reversi, a Python loop"] = rust_reversi_play()
+    compare("Batched random play", "steps/s", contestants)
+
+
+def pgx_play(batch_size: int) -> Contestant:
+    """pgx's own way: jit, vmap, auto_reset, a scan over steps."""
+    import jax
+    import jax.numpy as jnp
+    import pgx
+    from pgx.experimental import auto_reset
+
+    env = pgx.make("othello")
+    step = jax.vmap(auto_reset(env.step, env.init))
+    num_steps = max(20, 200_000 // batch_size)
+
+    def one_step(carry: Any, _: None) -> tuple[Any, None]:
+        state, key = carry
+        key, move_key, reset_key = jax.random.split(key, 3)
+        moves = jax.random.categorical(move_key, jnp.where(state.legal_action_mask, 0.0, -jnp.inf), axis=-1)
+        return (step(state, moves, jax.random.split(reset_key, batch_size)), key), None
+
+    run = jax.jit(lambda carry: jax.lax.scan(one_step, carry, None, length=num_steps)[0])
+    key = jax.random.PRNGKey(0)
+    carry = (jax.jit(jax.vmap(env.init))(jax.random.split(key, batch_size)), key)
+
+    def work() -> float:
+        nonlocal carry
+        carry = run(carry)
+        jax.block_until_ready(carry)
+        return num_steps * batch_size
+
+    return work
+
+
+def open_spiel_play(num_games: int = 200) -> Contestant:
+    """One game after the other."""
+    import pyspiel
+
+    game, rng = pyspiel.load_game("othello"), np.random.default_rng(0)
+
+    def work() -> float:
+        steps = 0
+        for _ in range(num_games):
+            state = game.new_initial_state()
+            for number in rng.random(128).tolist():
+                if state.is_terminal():
+                    break
+                legal = state.legal_actions()
+                state.apply_action(legal[int(number * len(legal))])
+                steps += 1
+        return steps
+
+    return work
+
+
+def rust_reversi_play(num_games: int = 500) -> Contestant:
+    """One game after the other."""
+    import rust_reversi
+
+    def work() -> float:
+        steps = 0
+        for _ in range(num_games):
+            board = rust_reversi.Board()
+            while not board.is_game_over():
+                if board.is_pass():
+                    board.do_pass()
+                else:
+                    board.do_move(board.get_random_move())
+                    steps += 1
+        return steps
+
+    return work
+
+
+def single_game() -> None:
+    """One game at a time on immutable positions, legal moves listed at each."""
+
+    def ours() -> float:
+        steps, rng = 0, np.random.default_rng(0)
+        for _ in range(100):
+            position = Position.start()
+            for number in rng.random(60).tolist():
+                legal = position.legal_squares()
+                if not legal:
+                    break
+                position = position.play(legal[int(number * len(legal))])
+                steps += 1
+        return steps
+
+    contestants: dict[str, Contestant] = {"Position": ours}
+    if has("pyspiel"):
+        contestants["OpenSpiel"] = open_spiel_play()
+    if has("rust_reversi"):
+        contestants["rust-reversi"] = rust_reversi_play()
+    compare("A single random game", "moves/s", contestants)
+
+
+def aec_turns() -> None:
+    """`last()`, a random legal action, `step()`, and `reset()` after each game."""
+
+    def turns(env: Any, num_turns: int) -> Contestant:
+        rng = np.random.default_rng(0)
+
+        def work() -> float:
+            env.reset()
+            for number in rng.random(num_turns).tolist():
+                observation, _, termination, truncation, _ = env.last()
+                if termination or truncation:
+                    env.reset()
+                    continue
+                legal = observation["action_mask"].nonzero()[0].tolist()
+                env.step(legal[int(number * len(legal))])
+            return num_turns
+
+        return work
+
+    contestants = {
+        "othello_v0.env()": turns(othello_v0.env(), 60_000),
+        "othello_v0.raw_env()": turns(othello_v0.raw_env(), 60_000),
+    }
+    if has("pygame"):
+        from pettingzoo.classic import connect_four_v3
+
+        contestants["connect_four_v3.env()"] = turns(connect_four_v3.env(), 20_000)
+        contestants["connect_four_v3.raw_env()"] = turns(connect_four_v3.raw_env(), 20_000)
+    compare("PettingZoo AEC turns", "turns/s", contestants)
+
+
+def perft_leaves() -> None:
+    """Perft from the start position."""
+    contestants: dict[str, Contestant] = {
+        "perft 9, a pass is a ply": lambda: perft(Position.start(), 9),
+        "perft 9, passes are free": lambda: perft(Position.start(), 9, "free"),
+    }
+    if has("rust_reversi"):
+        import rust_reversi
+
+        def count(board: Any, depth: int) -> int:
+            if board.is_game_over():
+                return 1
+            if board.is_pass():
+                passed = board.clone()
+                passed.do_pass()
+                return count(passed, depth - 1) if depth > 1 else 1
+            if depth == 1:
+                return int(board.get_legal_moves()).bit_count()
+            return sum(count(child, depth - 1) for child in board.get_child_boards())
+
+        contestants["rust-reversi from Python, perft 8"] = lambda: count(rust_reversi.Board(), 8)
+    compare("Perft", "leaves/s", contestants)
+
+
+def training_games() -> None:
+    """TD self-play as the trainer does it, learning included."""
+    if not has("torch"):
+        return
+    from training.td_ntuple import Learner, Settings
+
+    learner = Learner(Settings())
+
+    def work() -> float:
+        before = learner.games_done
+        for _ in range(600):
+            learner.play_ply()
+        return learner.games_done - before
+
+    compare("TD n-tuple self-play with the default settings", "games/s", {"training.td_ntuple": work}, rounds=3)
+
+
+COMPARISONS = {
+    "batch": batched_play,
+    "single": single_game,
+    "aec": aec_turns,
+    "perft": perft_leaves,
+    "training": training_games,
+}
+
+
+def main() -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.peers", description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"which comparisons, of {', '.join(COMPARISONS)} (default: all)")
+    names = parser.parse_args().names or list(COMPARISONS)
+    if unknown := set(names) - set(COMPARISONS):
+        parser.error(f"no comparison {', '.join(sorted(unknown))}; there are {', '.join(COMPARISONS)}")
+    print(f"Python {platform.python_version()}, NumPy {np.__version__}, {os.cpu_count()} cores, {platform.machine()}")
+    for name in names:
+        COMPARISONS[name]()
+
+
+if __name__ == "__main__":
+    main()
