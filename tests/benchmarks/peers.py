@@ -7,6 +7,7 @@ and the medians over the rounds are printed. Peers that are not installed are le
 from __future__ import annotations
 
 import argparse
+import importlib
 import importlib.util
 import os
 import platform
@@ -80,19 +81,16 @@ def batched_play() -> None:
 
 def pgx_play(batch_size: int) -> Contestant:
     """pgx's own way: jit, vmap, auto_reset, a scan over steps."""
-    import jax
-    import jax.numpy as jnp
-    import pgx
-    from pgx.experimental import auto_reset
-
-    env = pgx.make("othello")
+    jax: Any = importlib.import_module("jax")
+    env: Any = importlib.import_module("pgx").make("othello")
+    auto_reset = importlib.import_module("pgx.experimental").auto_reset
     step = jax.vmap(auto_reset(env.step, env.init))
     num_steps = max(20, 200_000 // batch_size)
 
     def one_step(carry: Any, _: None) -> tuple[Any, None]:
         state, key = carry
         key, move_key, reset_key = jax.random.split(key, 3)
-        moves = jax.random.categorical(move_key, jnp.where(state.legal_action_mask, 0.0, -jnp.inf), axis=-1)
+        moves = jax.random.categorical(move_key, jax.numpy.where(state.legal_action_mask, 0.0, -jax.numpy.inf), axis=-1)
         return (step(state, moves, jax.random.split(reset_key, batch_size)), key), None
 
     run = jax.jit(lambda carry: jax.lax.scan(one_step, carry, None, length=num_steps)[0])
@@ -101,8 +99,7 @@ def pgx_play(batch_size: int) -> Contestant:
 
     def work() -> float:
         nonlocal carry
-        carry = run(carry)
-        jax.block_until_ready(carry)
+        carry = jax.block_until_ready(run(carry))
         return num_steps * batch_size
 
     return work
