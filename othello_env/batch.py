@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -47,10 +47,10 @@ class Afterstates:
 
     def terminal(self) -> npt.NDArray[np.int64]:
         """The indices of the afterstates in which neither side can move."""
-        no_reply = np.empty(len(self), dtype=np.bool_)
+        no_reply_mask = np.empty(len(self), dtype=np.bool_)
         for chunk in _chunks(len(self)):
-            no_reply[chunk] = legal_moves(self.opp[chunk], self.own[chunk], self.board_size) == 0
-        stuck = np.flatnonzero(no_reply)
+            no_reply_mask[chunk] = legal_moves(self.opp[chunk], self.own[chunk], self.board_size) == 0
+        stuck = np.flatnonzero(no_reply_mask)
         over: npt.NDArray[np.int64] = stuck[legal_moves(self.own[stuck], self.opp[stuck], self.board_size) == 0]
         return over
 
@@ -67,7 +67,7 @@ class PositionBatch:
     With `auto_pass` (the default) a side without a move is skipped, so that `legal_moves` is empty exactly where the game is
     over. Without it such a row stays with the side that must pass, and the pass is its one legal move.
 
-    Read the arrays freely; change them through `step` and `reset` only.
+    The arrays are the batch itself: they change with `step` and `reset`, which alone should change them. Copy what is to stay.
     """
 
     __slots__ = (*_ARRAYS, "auto_pass", "board_size")
@@ -87,21 +87,19 @@ class PositionBatch:
         board_size: int = 8,
         auto_pass: bool = True,
     ) -> None:
-        """A batch from arrays of shape [B], which are copied. Raises `ValueError` for rows that are no position."""
+        """A batch from integers of shape [B], which are copied. Raises `ValueError` for rows that are no position."""
         self.board_size = check_board_size(board_size)
         self.auto_pass = auto_pass
-        self.own = np.array(own, dtype=np.uint64)
-        self.opp = np.array(opp, dtype=np.uint64)
-        self.side_to_move = np.array(side_to_move, dtype=np.uint8)
+        self.own = _words("own", own, 64)
+        self.opp = _words("opp", opp, 64)
+        self.side_to_move = _words("side_to_move", side_to_move, 1).astype(np.uint8)
         shapes = (self.own.shape, self.opp.shape, self.side_to_move.shape)
         if self.own.ndim != 1 or len(set(shapes)) > 1:
             raise ValueError(f"own, opp and side_to_move have shapes {shapes}: expected three times [B]")
-        bad = ((self.own & self.opp) | ((self.own | self.opp) & ~np.uint64(FULL[board_size]))) != 0
-        bad |= self.side_to_move > 1
-        if bad.any():
-            row = int(np.flatnonzero(bad)[0])
-            discs = f"own {int(self.own[row]):#x}, opp {int(self.opp[row]):#x}, side_to_move {int(self.side_to_move[row])}"
-            raise ValueError(f"row {row} is no position: {discs}")
+        bad_mask = ((self.own & self.opp) | ((self.own | self.opp) & ~np.uint64(FULL[self.board_size]))) != 0
+        if bad_mask.any():
+            row = int(np.flatnonzero(bad_mask)[0])
+            raise ValueError(f"row {row} is no position: own {int(self.own[row]):#x}, opp {int(self.opp[row]):#x}")
         self.legal_moves = np.empty_like(self.own)
         self.is_over = np.zeros(len(self.own), dtype=np.bool_)
         for rows in _chunks(len(self.own)):
@@ -119,9 +117,9 @@ class PositionBatch:
         if len(sizes) != 1:
             raise ValueError(f"board sizes {sorted(sizes)}: a batch needs positions of exactly one")
         return cls(
-            [position.own for position in positions],
-            [position.opp for position in positions],
-            [position.side_to_move for position in positions],
+            np.array([position.own for position in positions], dtype=np.uint64),
+            np.array([position.opp for position in positions], dtype=np.uint64),
+            np.array([position.side_to_move for position in positions], dtype=np.uint8),
             board_size=sizes.pop(),
             auto_pass=auto_pass,
         )
@@ -140,12 +138,25 @@ class PositionBatch:
         return f"PositionBatch({len(self)} positions of {self.board_size}x{self.board_size}, {int(self.is_over.sum())} over)"
 
     def take(self, rows: IntArray | BoolArray) -> PositionBatch:
-        """A new batch of the given rows: indices in any order, repeated if wanted, or a boolean mask."""
+        """A new batch of the given rows: indices in any order, repeated if wanted, or a mask [B]."""
+        indices = self._row_indices(rows)
         taken = object.__new__(PositionBatch)
         taken.board_size, taken.auto_pass = self.board_size, self.auto_pass
         for name in _ARRAYS:
-            setattr(taken, name, getattr(self, name)[rows])
+            setattr(taken, name, getattr(self, name)[indices])
         return taken
+
+    def _row_indices(self, rows: npt.ArrayLike) -> npt.NDArray[np.int64]:
+        """The rows that indices or a mask name. Raises `ValueError` for anything else, and for rows that there are not."""
+        given = np.asarray(rows)
+        if given.dtype == np.bool_ and given.shape == self.own.shape:
+            return np.flatnonzero(given)
+        if given.ndim != 1 or not (np.issubdtype(given.dtype, np.integer) or given.size == 0):
+            raise ValueError(f"rows: {given.dtype} of shape {given.shape}; expected indices [R] or a mask of shape {self.own.shape}")
+        indices: npt.NDArray[np.int64] = given.astype(np.int64)
+        if len(indices) and not -len(self) <= indices.min() <= indices.max() < len(self):
+            raise ValueError(f"rows {int(indices.min())} to {int(indices.max())}: the batch has {len(self)}")
+        return indices
 
     def copy(self) -> PositionBatch:
         """An independent copy."""
@@ -173,42 +184,45 @@ class PositionBatch:
             moves[rows] = sample_squares(self.legal_moves[rows], rng)
         return np.minimum(moves, self.pass_square, out=moves)
 
-    def step(self, squares: npt.ArrayLike) -> None:
-        """Play one move in each row, with automatic passes.
+    def step(self, squares: npt.ArrayLike, rows: IntArray | None = None) -> None:
+        """Play one move in each row, or in each of the given rows, with automatic passes.
 
         squares: [B] integers, in each row a legal square; the pass where nothing else is legal, which is a move only without
-        `auto_pass` and leaves rows that are over as they are. Raises `IllegalMoveError` with the first wrong row, before
-        anything has changed.
+        `auto_pass` and leaves rows that are over as they are. rows: [R] different indices; `squares` is [R] then. Raises
+        `IllegalMoveError` with the first wrong row, before anything has changed.
         """
-        moves, placing = self._read_moves(squares)
-        if placing.all():
-            for chunk in _chunks(len(self)):
-                self._place(chunk, moves[chunk])
+        moves, placing_mask = self._read_moves(squares, rows)
+        if placing_mask.all():
+            for chunk in _chunks(len(moves)):
+                self._place(chunk if rows is None else rows[chunk], moves[chunk])
             return
-        passing = np.flatnonzero(~placing)
-        wrong = passing[(moves[passing] != self.pass_square) | (self.legal_moves[passing] != 0)]
+        indices = np.arange(len(self)) if rows is None else rows
+        passing = indices[~placing_mask]
+        wrong = np.flatnonzero((moves[~placing_mask] != self.pass_square) | (self.legal_moves[passing] != 0))
         if len(wrong):
-            self._raise_illegal(int(wrong[0]), int(np.asarray(squares)[wrong[0]]))
+            self._raise_illegal(int(passing[wrong[0]]), int(np.asarray(squares)[~placing_mask][wrong[0]]))
         forced = passing[~self.is_over[passing]]
         if len(forced):
             self._store(forced, self.opp[forced], self.own[forced], self.side_to_move[forced] ^ np.uint8(1))
-        placing_rows = np.flatnonzero(placing)
-        for chunk in _chunks(len(placing_rows)):
-            self._place(placing_rows[chunk], moves[placing_rows[chunk]])
+        indices, moves = indices[placing_mask], moves[placing_mask]
+        for chunk in _chunks(len(moves)):
+            self._place(indices[chunk], moves[chunk])
 
-    def is_legal(self, squares: npt.ArrayLike) -> BoolArray:
-        """Whether `step` accepts a move, for each row. squares: as in `step`. Returns [B] bool."""
-        moves, placing = self._read_moves(squares)
-        legal: BoolArray = placing | ((moves == self.pass_square) & (self.legal_moves == 0))
+    def is_legal(self, squares: npt.ArrayLike, rows: IntArray | None = None) -> BoolArray:
+        """Whether `step` accepts a move, for each row. squares, rows: as in `step`. Returns [B] or [R] bool."""
+        moves, placing_mask = self._read_moves(squares, rows)
+        nowhere = (self.legal_moves if rows is None else self.legal_moves[rows]) == 0
+        legal: BoolArray = placing_mask | ((moves == self.pass_square) & nowhere)
         return legal
 
-    def _read_moves(self, squares: npt.ArrayLike) -> tuple[BitboardArray, BoolArray]:
+    def _read_moves(self, squares: npt.ArrayLike, rows: IntArray | None) -> tuple[BitboardArray, BoolArray]:
         """The moves as words, and whether each is a square where a disc may be placed."""
         moves = np.asarray(squares)
-        if moves.shape != self.own.shape or not np.issubdtype(moves.dtype, np.integer):
-            raise ValueError(f"squares: {moves.dtype} of shape {moves.shape}; expected integers of shape {self.own.shape}")
+        legal_moves = self.legal_moves if rows is None else self.legal_moves[rows]
+        if moves.shape != legal_moves.shape or not np.issubdtype(moves.dtype, np.integer):
+            raise ValueError(f"squares: {moves.dtype} of shape {moves.shape}; expected integers of shape {legal_moves.shape}")
         words = moves.astype(np.uint64)  # a negative number becomes one that shifts everything out
-        return words, ((self.legal_moves >> words) & 1).astype(np.bool_)
+        return words, ((legal_moves >> words) & 1).astype(np.bool_)
 
     def _place(self, rows: slice | IntArray, squares: BitboardArray) -> None:
         """Place a disc in each of `rows`, on a square known to be legal."""
@@ -245,22 +259,26 @@ class PositionBatch:
     def reset(self, rows: IntArray | BoolArray, positions: PositionBatch | None = None) -> None:
         """Put the start position, or `positions` in their order, into the given rows: indices or a boolean mask.
 
-        Raises `ValueError` where `positions` are not as many as `rows`, or of another board size.
+        Raises `ValueError` where `positions` are not as many as `rows`, or of another board size, or rows are named wrongly.
         """
+        indices = self._row_indices(rows)
         if positions is None:
             start = _start_batch(self.board_size, self.auto_pass)
             for name in _ARRAYS:
-                getattr(self, name)[rows] = getattr(start, name)
+                getattr(self, name)[indices] = getattr(start, name)
             return
-        indices: npt.NDArray[Any] = np.asarray(rows)
-        if indices.dtype == np.bool_:
-            indices = np.flatnonzero(indices)
         if len(positions) != len(indices) or positions.board_size != self.board_size:
             raise ValueError(
                 f"{len(indices)} rows of {self.board_size}x{self.board_size} cannot take {len(positions)} positions "
                 f"of {positions.board_size}x{positions.board_size}"
             )
-        self._store(indices, positions.own.copy(), positions.opp.copy(), positions.side_to_move.copy())
+        if positions.auto_pass == self.auto_pass:
+            for name in _ARRAYS:
+                getattr(self, name)[indices] = getattr(positions, name)
+            return
+        for chunk in _chunks(len(indices)):
+            own, opp, side = (getattr(positions, name)[chunk].copy() for name in ("own", "opp", "side_to_move"))
+            self._store(indices[chunk], own, opp, side)
 
     def afterstates(self) -> Afterstates:
         """The afterstates of all legal moves of all rows; none for rows without a legal square."""
@@ -311,6 +329,22 @@ class PositionBatch:
     def outcome(self) -> npt.NDArray[np.float32]:
         """The results from Black's view: [B] float32, +1, 0 or -1; NaN where the game is running, so that nothing else reads as a draw."""
         return np.where(self.is_over, np.sign(self.score("discs")), np.nan).astype(np.float32)
+
+
+def _words(name: str, values: npt.ArrayLike, max_bits: int) -> BitboardArray:
+    """Non-negative integers of at most so many bits as uint64, copied. Raises `ValueError` for anything else."""
+    try:
+        all_ints = isinstance(values, list) and all(type(value) is int for value in values)
+        array = np.array(values, dtype=np.uint64) if all_ints else np.asarray(values)
+    except OverflowError as error:
+        raise ValueError(f"{name}: {error}") from None
+    if array.size == 0:
+        return array.astype(np.uint64)
+    if not np.issubdtype(array.dtype, np.integer) or int(array.min()) < 0 or int(array.max()) >= 1 << max_bits:
+        extent = f" from {array.min()} to {array.max()}" if np.issubdtype(array.dtype, np.integer) else ""
+        raise ValueError(f"{name}: {array.dtype}{extent}; expected integers from 0 to {(1 << max_bits) - 1}")
+    words: BitboardArray = array.astype(np.uint64)  # a copy
+    return words
 
 
 @lru_cache

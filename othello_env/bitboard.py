@@ -16,6 +16,8 @@ from typing import Any, Final, NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from othello_env.squares import BOARD_SIZES
+
 BitboardArray = npt.NDArray[np.uint64]
 Bits = TypeVar("Bits", int, BitboardArray)
 
@@ -25,7 +27,7 @@ def _columns(board_size: int, first: int, last: int) -> int:
     return sum(1 << (row * board_size + column) for row in range(board_size) for column in range(first, last + 1))
 
 
-FULL: Final = {n: (1 << n * n) - 1 for n in (4, 6, 8)}
+FULL: Final = {n: (1 << n * n) - 1 for n in BOARD_SIZES}
 
 
 class _Geometry(NamedTuple):
@@ -46,7 +48,7 @@ _INT_GEOMETRY: Final = {
         FULL[n],
         n - 2,
     )
-    for n in (4, 6, 8)
+    for n in BOARD_SIZES
 }
 
 
@@ -118,7 +120,7 @@ def flips(own: Bits, opp: Bits, move: Bits, n: int) -> Bits:
 
 
 def popcount(bits: BitboardArray) -> npt.NDArray[np.uint8]:
-    """The number of squares in each element of `bits` (uint64, any shape). For an int use `int.bit_count`."""
+    """The number of squares in each element of `bits`, uint64 of one or more axes. For an int use `int.bit_count`."""
     numpy_1 = not hasattr(np, "bitwise_count")
     counts: npt.NDArray[np.uint8] = (_byte_prefix_counts(bits) >> 56).astype(np.uint8) if numpy_1 else np.bitwise_count(bits)
     return counts

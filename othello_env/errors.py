@@ -9,3 +9,7 @@ class IllegalMoveError(ValueError):
 
 class RecordFormatError(ValueError):
     """A text or file that does not follow its format. The message says where (character, line or byte)."""
+
+
+class OpponentError(ValueError):
+    """An opponent that was given to an environment failed, or chose an action that is not legal. The state is unchanged."""

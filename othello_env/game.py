@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from operator import index
 from typing import Final
 
 import numpy as np
@@ -28,6 +29,7 @@ class Game:
     _positions: tuple[Position, ...] = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "moves", tuple(map(index, self.moves)))
         positions = [self.start.resolve_pass()]
         for number, move in enumerate(self.moves, 1):
             if move == pass_square(self.start.board_size):
@@ -43,50 +45,38 @@ class Game:
         """Read a transcript such as "f5d6c3", in either case, with or without white space.
 
         Written passes (`pass`, `pa`, `ps`, `--`, `@@`) are accepted where a pass is forced or the game is over, and need not be
-        there. Raises `RecordFormatError` with the character for anything else, `IllegalMoveError` for an illegal move.
+        there. Raises `RecordFormatError` with the character for anything else, `IllegalMoveError` with the number of the move.
         """
-        position = (start or Position.start()).resolve_pass()
-        n = position.board_size
-        may_pass = start is not None and position != start
-        moves: list[int] = []
-        place = 0
-        while place < len(text):
-            if text[place].isspace():
-                place += 1
-                continue
-            token = next((t for t in PASS_TOKENS if text[place : place + len(t)].lower() == t), text[place : place + 2])
-            try:
-                square = parse_square(token, n)
-            except RecordFormatError as error:
-                raise RecordFormatError(f"transcript, character {place + 1}: {error}") from None
-            if square == pass_square(n):
-                if not may_pass and not position.is_over:
-                    raise RecordFormatError(
-                        f"transcript, character {place + 1}: {token!r}, but no pass is forced before move {len(moves) + 1} "
-                        f"({COLOR_NAMES[position.side_to_move]} is to move)"
-                    )
-                may_pass = False
+        start = start or Position.start()
+        squares = parse_transcript(text, start.board_size)
+        is_pass = pass_square(start.board_size)
+        game = cls(tuple(square for _, square in squares if square != is_pass), start)
+        positions = game.positions()
+        number, passed = 0, start.must_pass
+        for place, square in squares:
+            if square != is_pass:
+                number += 1
+                passed = positions[number].side_to_move == positions[number - 1].side_to_move
+            elif passed or positions[number].is_over:
+                passed = False
             else:
-                try:
-                    after = position.play(square)
-                except IllegalMoveError as error:
-                    raise IllegalMoveError(f"move {len(moves) + 1}, character {place + 1}: {error}") from None
-                moves.append(square)
-                may_pass = after.side_to_move == position.side_to_move
-                position = after
-            place += len(token)
-        return cls(tuple(moves), start or Position.start())
+                side = COLOR_NAMES[positions[number].side_to_move]
+                raise RecordFormatError(f"transcript, character {place}: a pass, but {side} can move before move {number + 1}")
+        return game
 
     @classmethod
     def random(cls, num_plies: int, rng: np.random.Generator, start: Position | None = None) -> Game:
         """A game of `num_plies` moves chosen with equal chances among the legal ones, and not over after them.
 
-        Games that end too early are drawn again. Raises `ValueError` where 100 draws give no running game.
+        Games that end too early are drawn again. Raises `ValueError` where 100 draws give no running game, and for a negative
+        number.
         """
+        if num_plies < 0:
+            raise ValueError(f"num_plies {num_plies}: must not be negative")
         for _ in range(_RANDOM_TRIES):
             position = (start or Position.start()).resolve_pass()
             moves: list[int] = []
-            while len(moves) < num_plies and not position.is_over:
+            while len(moves) < index(num_plies) and not position.is_over:
                 moves.append(int(rng.choice(position.legal_squares())))
                 position = position.play(moves[-1])
             if not position.is_over:
@@ -102,6 +92,32 @@ class Game:
         """The position after the last move."""
         return self._positions[-1]
 
+    def _repr_svg_(self) -> str:
+        """The game as an animation, for notebooks."""
+        from othello_env.rendering.svg import game_svg  # late: drawing depends on games
+
+        return game_svg(self)
+
     def __str__(self) -> str:
         """The transcript that `parse` reads, without passes: "f5d6c3"."""
         return "".join(format_square(move, self.start.board_size) for move in self.moves)
+
+
+def parse_transcript(text: str, board_size: int) -> list[tuple[int, int]]:
+    """The squares and passes of a transcript, each with the number of its first character, from 1; nothing is played.
+
+    Raises `RecordFormatError` with the character for what is neither a square of the board, a pass, nor white space.
+    """
+    squares: list[tuple[int, int]] = []
+    place = 0
+    while place < len(text):
+        if text[place].isspace():
+            place += 1
+            continue
+        token = next((t for t in PASS_TOKENS if text[place : place + len(t)].lower() == t), text[place : place + 2])
+        try:
+            squares.append((place + 1, parse_square(token, board_size)))
+        except RecordFormatError as error:
+            raise RecordFormatError(f"transcript, character {place + 1}: {error}") from None
+        place += len(token)
+    return squares

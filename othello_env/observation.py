@@ -2,33 +2,127 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal, TypedDict, get_args
 
 import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
 
+from othello_env.bitboard import BitboardArray, unpack
 from othello_env.position import BLACK, Position
-from othello_env.squares import BOARD_SIZES
+from othello_env.squares import check_board_size
 
-Planes = npt.NDArray[np.int8]
-Observation = dict[str, npt.NDArray[np.int8]]
-
-
-def observation_space(board_size: int) -> spaces.Dict:
-    """The space of `observe`: "observation" (n, n, 2) int8 and "action_mask" (n * n + 1,) int8, both 0 or 1."""
-    n = board_size
-    return spaces.Dict(
-        {
-            "observation": spaces.Box(0, 1, (n, n, 2), np.int8),
-            "action_mask": spaces.Box(0, 1, (n * n + 1,), np.int8),
-        }
-    )
+Observation = dict[str, npt.NDArray[Any]]
+Channels = Literal["last", "first"]
+DType = Literal["int8", "uint8", "bool", "float32"]
 
 
-def action_space(board_size: int) -> spaces.Discrete[Any]:
-    """The squares row by row, and last the pass: `Discrete(65)` on 8x8."""
-    return spaces.Discrete(board_size**2 + 1)
+class ObservationOptions(TypedDict, total=False):
+    """The keyword arguments of `ObservationFormat` but for the board size, as all environments take them."""
+
+    channels: Channels
+    dtype: DType
+    legal_plane: bool
+    flat: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ObservationFormat:
+    """How a position is laid out for an agent: {"observation": planes, "action_mask": (n * n + 1,) int8}.
+
+    The planes hold 0 and 1: the observing side's discs, the other side's, and with `legal_plane` the squares where the observing
+    side may play now. The mask is 1 for the actions that may be chosen now: the squares row by row, then the pass.
+
+    channels: "last" for planes of shape (n, n, P), "first" for (P, n, n). dtype: of the planes. flat: whether the planes come as
+    one row of n * n * P numbers, in the order of `channels`. Raises `ValueError` for an unknown value.
+    """
+
+    board_size: int = 8
+    channels: Channels = "last"
+    dtype: DType = "int8"
+    legal_plane: bool = False
+    flat: bool = False
+    shape: tuple[int, ...] = field(init=False)
+    _order: npt.NDArray[np.int64] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        n = check_board_size(self.board_size)
+        for name, value, choices in (("channels", self.channels, get_args(Channels)), ("dtype", self.dtype, get_args(DType))):
+            if value not in choices:
+                raise ValueError(f"{name} {value!r}: expected one of {', '.join(choices)}")
+        for name, switch in (("legal_plane", self.legal_plane), ("flat", self.flat)):
+            if not isinstance(switch, bool):
+                raise ValueError(f"{name} {switch!r}: expected True or False")
+        planes = self.num_planes
+        shape = (planes, n, n) if self.channels == "first" else (n, n, planes)
+        object.__setattr__(self, "shape", (planes * n * n,) if self.flat else shape)
+        # Where each number of an observation is found among the bits of own discs, the other's discs, squares to play, pass.
+        by_plane = np.arange(planes * n * n).reshape(planes, n * n)
+        order = (by_plane if self.channels == "first" else by_plane.T).ravel()
+        object.__setattr__(self, "_order", np.concatenate([order, np.arange(2 * n * n, 3 * n * n + 1)]))
+
+    @property
+    def num_planes(self) -> int:
+        """P: 2, or 3 with the plane of legal moves."""
+        return 2 + self.legal_plane
+
+    def observation_space(self) -> spaces.Dict:
+        """A new space that holds the observations of one side."""
+        mask_shape = (self.board_size**2 + 1,)
+        return spaces.Dict(
+            {
+                "observation": spaces.Box(0, 1, self.shape, np.dtype(self.dtype).type),
+                "action_mask": spaces.Box(0, 1, mask_shape, np.int8),
+            }
+        )
+
+    def action_space(self) -> spaces.Discrete[Any]:
+        """A new space of actions: the squares row by row and last the pass, `Discrete(65)` on 8x8."""
+        return spaces.Discrete(self.board_size**2 + 1)
+
+    def observe(self, position: Position, side: int, *, to_act: bool, over: bool = False) -> Observation:
+        """What one side sees of one position, in fresh arrays.
+
+        side: whose view. to_act: whether this side is the one to act; the mask of the other is all zero. over: whether the game
+        has ended, by its rules or otherwise. The side to act never has an all-zero mask: where no square is legal, since it must
+        pass or the game is over, the pass is 1.
+        """
+        squares = self.board_size**2
+        own, opp = (position.own, position.opp) if side == position.side_to_move else (position.opp, position.own)
+        actions = 0
+        if to_act:
+            actions = 0 if over else position.legal_moves
+            actions = actions or 1 << squares
+        octets = (own | opp << squares | actions << 2 * squares).to_bytes(3 * squares // 8 + 1, "little")
+        bits = np.unpackbits(np.frombuffer(octets, dtype=np.uint8), bitorder="little").view(np.int8).take(self._order)
+        mask_start = self.num_planes * squares
+        planes = bits[:mask_start].reshape(self.shape)
+        return {"observation": planes if self.dtype == "int8" else planes.astype(self.dtype), "action_mask": bits[mask_start:]}
+
+    def observe_batch(self, own: BitboardArray, opp: BitboardArray, legal_moves: BitboardArray) -> Observation:
+        """What the sides to act see of B positions, in fresh arrays: planes [B, ...] and masks [B, n * n + 1].
+
+        own, opp: [B] uint64, discs of the side that sees, and of the other. legal_moves: [B] uint64, where it may play; where
+        that is nowhere the mask has its one 1 at the pass.
+        """
+        squares = self.board_size**2
+        planes = np.empty((len(own), self.num_planes, squares), dtype=self.dtype)
+        channels = planes
+        if self.channels == "last":
+            planes = np.empty((len(own), squares, self.num_planes), dtype=self.dtype)
+            channels = planes.transpose(0, 2, 1)
+        channels[:, 0] = unpack(own, squares)
+        channels[:, 1] = unpack(opp, squares)
+        mask = np.empty((len(own), squares + 1), dtype=np.int8)
+        mask[:, :-1] = unpack(legal_moves, squares)
+        mask[:, -1] = legal_moves == 0
+        if self.legal_plane:
+            channels[:, 2] = mask[:, :-1]
+        return {"observation": planes.reshape(len(own), *self.shape), "action_mask": mask}
+
+
+_PLAIN: Final = {n: ObservationFormat(n) for n in (4, 6, 8)}
 
 
 def state_space(board_size: int) -> spaces.Box:
@@ -36,43 +130,10 @@ def state_space(board_size: int) -> spaces.Box:
     return spaces.Box(0, 1, (board_size, board_size, 3), np.int8)
 
 
-def observe(position: Position, side: int, *, to_act: bool, over: bool = False) -> Observation:
-    """What one side sees: its own and the other's discs, and the moves it may choose. Fresh arrays on every call.
-
-    side: whose view. to_act: whether this side is the one to act; the mask of the other is all zero. over: whether the game has
-    ended, by its rules or otherwise. The side to act never has an all-zero mask: where no square is legal, since it must pass
-    or the game is over, the pass is 1.
-
-    Returns {"observation": (n, n, 2) int8, own discs and the other side's, "action_mask": (n * n + 1,) int8}.
-    """
-    squares = position.board_size**2
-    own, opp = (position.own, position.opp) if side == position.side_to_move else (position.opp, position.own)
-    actions = 0
-    if to_act:
-        actions = 0 if over else position.legal_moves
-        actions = actions or 1 << squares
-    values = _spread(own | opp << squares | actions << 2 * squares, position.board_size)
-    n = position.board_size
-    return {"observation": values[: 2 * squares].reshape(n, n, 2), "action_mask": values[2 * squares : 3 * squares + 1]}
-
-
-def state_planes(position: Position) -> Planes:
+def state_planes(position: Position) -> npt.NDArray[np.int8]:
     """The whole state, the same for both sides: (n, n, 3) int8, black's discs, white's discs, 1 everywhere if black is to move."""
     n = position.board_size
     planes = np.empty((n, n, 3), dtype=np.int8)
-    planes[..., :2] = observe(position, BLACK, to_act=False)["observation"]
+    planes[..., :2] = _PLAIN[n].observe(position, BLACK, to_act=False)["observation"]
     planes[..., 2] = position.side_to_move == BLACK
     return planes
-
-
-# For each board size, where in the row of all bits (own discs, the other's, actions) each number of an observation comes from:
-# own and the other's side by side for each square, then the actions.
-_ORDER: Final = {
-    n: np.concatenate([np.arange(2 * n * n).reshape(2, n * n).T.ravel(), np.arange(2 * n * n, 3 * n * n + 1)]) for n in BOARD_SIZES
-}
-
-
-def _spread(bits: int, n: int) -> npt.NDArray[np.int8]:
-    """The bits of one int as a row of 0 and 1, in the order of an observation."""
-    octets = np.frombuffer(bits.to_bytes(3 * n * n // 8 + 1, "little"), dtype=np.uint8)
-    return np.unpackbits(octets, bitorder="little").view(np.int8).take(_ORDER[n])

@@ -34,7 +34,8 @@ class Position:
     """An Othello position; immutable, hashable, and equal where discs, side to move and board size are equal.
 
     own, opp: bitboards of the side to move and of the other side (bit s = square s, a1 = 0). side_to_move: `BLACK` (0) or
-    `WHITE` (1). board_size: 4, 6 or 8.
+    `WHITE` (1). board_size: 4, 6 or 8. Raises `ValueError` for discs that overlap or lie outside the board, `TypeError` for what
+    is no integer.
 
     A position may be one in which the side to move has no move: either the game is over (`is_over`), or a pass is forced
     (`must_pass`). `play` takes care of passes by itself, so such positions come only from outside, or from `auto_pass=False`.
@@ -48,11 +49,12 @@ class Position:
     """The squares where the side to move may place a disc, as a bitboard; 0 where it must pass or the game is over."""
 
     def __post_init__(self) -> None:
-        if type(self.own) is not int or type(self.opp) is not int:  # such as a word of an array
-            object.__setattr__(self, "own", index(self.own))
-            object.__setattr__(self, "opp", index(self.opp))
-        own, opp, n = self.own, self.opp, self.board_size
-        if n not in FULL or own & opp or (own | opp) & ~FULL[n] or not 0 <= self.side_to_move <= 1:
+        own, opp, side, n = self.own, self.opp, self.side_to_move, self.board_size
+        if not type(own) is type(opp) is type(side) is type(n) is int:  # such as a word of an array
+            own, opp, side, n = index(own), index(opp), index(side), index(n)
+            for name, value in (("own", own), ("opp", opp), ("side_to_move", side), ("board_size", n)):
+                object.__setattr__(self, name, value)
+        if n not in FULL or own & opp or (own | opp) & ~FULL[n] or not 0 <= side <= 1:
             self._raise_invalid()
         object.__setattr__(self, "legal_moves", legal_moves(own, opp, n))
 
@@ -68,15 +70,16 @@ class Position:
     @classmethod
     def start(cls, board_size: int = 8) -> Position:
         """The start position: black d5 e4, white d4 e5 (on 8x8), black to move."""
-        black, white = start_discs(check_board_size(board_size))
-        return cls(black, white, BLACK, board_size)
+        n = check_board_size(board_size)
+        black, white = start_discs(n)
+        return cls(black, white, BLACK, n)
 
     @classmethod
     def parse(cls, text: str) -> Position:
         """Read a position: one sign a square from a1 row by row, then the side to move, as in `"---...--- X"`.
 
-        Black is any of `X x * B b`, white `O o W w`, empty `- . _`; white space is skipped. The board size follows from the
-        number of squares: 16, 36 or 64. Raises `RecordFormatError` with the place of the first sign that does not fit.
+        Black is any of `X x * B b ●`, white `O o W w ○`, empty `- . _ ·`; white space is skipped. The board size follows from
+        the number of squares: 16, 36 or 64. Raises `RecordFormatError` with the place of the first sign that does not fit.
         """
         signs: list[str] = []
         for place, sign in enumerate(text):
@@ -107,6 +110,12 @@ class Position:
         black, white = self.black, self.white
         squares = ("X" if black >> s & 1 else "O" if white >> s & 1 else "-" for s in range(self.board_size**2))
         return f"{''.join(squares)} {'XO'[self.side_to_move]}"
+
+    def _repr_svg_(self) -> str:
+        """The board as a picture, for notebooks."""
+        from othello_env.rendering.svg import board_svg  # late: drawing depends on positions
+
+        return board_svg(self)
 
     @property
     def black(self) -> int:
@@ -149,7 +158,8 @@ class Position:
 
         move: a square number or name. Where the other side then has no move but this side has, the pass happens by itself and
         this side is to move again; with `auto_pass=False` the other side is to move and must play the pass. Raises
-        `IllegalMoveError` for a move that is not in `legal_squares()`, `TypeError` for one that is no integer.
+        `IllegalMoveError` for a move that is not in `legal_squares()`, `RecordFormatError` for a name of no square, `TypeError`
+        for what is neither a name nor an integer.
         """
         square = parse_square(move, self.board_size) if isinstance(move, str) else index(move)
         if 0 <= square < self.board_size**2 and self.legal_moves >> square & 1:

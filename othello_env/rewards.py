@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, Literal, get_args
 
+import numpy as np
+import numpy.typing as npt
+
+from othello_env.batch import PositionBatch
 from othello_env.position import Position, Scoring, check_scoring
 
 Reward = Literal["outcome", "disc_difference"]
@@ -32,9 +36,26 @@ _DISC_DIFFERENCE: Final[dict[str, RewardFunction]] = {
 }
 
 
-def reward_function(reward: Reward, scoring: Scoring) -> RewardFunction:
+def reward_function(reward: Reward | RewardFunction, scoring: Scoring) -> RewardFunction:
     """The reward that the two option values stand for. Raises `ValueError` for an unknown one."""
     check_scoring(scoring)
+    if callable(reward):
+        return reward
     if reward not in get_args(Reward):
-        raise ValueError(f"reward {reward!r}: expected one of {', '.join(get_args(Reward))}")
+        raise ValueError(f"reward {reward!r}: expected a function, or one of {', '.join(get_args(Reward))}")
     return outcome if reward == "outcome" else _DISC_DIFFERENCE[scoring]
+
+
+def illegal_move_reward(reward: Reward | RewardFunction, board_size: int) -> float:
+    """What an illegal move costs where it ends the game: no less than the worst defeat, so that it is never a way out.
+
+    -1.0, as PettingZoo's board games have it; -(n * n) with "disc_difference".
+    """
+    return -float(board_size**2) if reward == "disc_difference" else -1.0
+
+
+def batch_rewards(positions: PositionBatch, reward: Reward | RewardFunction, scoring: Scoring) -> npt.NDArray[np.float32]:
+    """Black's rewards in games that are over: [B] float32. reward, scoring: as the environments take them."""
+    if callable(reward):
+        return np.array([reward(position) for position in positions], dtype=np.float32)
+    return positions.outcome if reward == "outcome" else positions.score(scoring).astype(np.float32)

@@ -7,7 +7,8 @@ OpenSpiel and pgx number their actions the same way.
 
 from __future__ import annotations
 
-from typing import Final
+from operator import index
+from typing import Final, SupportsIndex
 
 from othello_env.errors import RecordFormatError
 
@@ -16,11 +17,15 @@ PASS: Final = 64
 PASS_TOKENS: Final = ("pass", "pa", "ps", "--", "@@")
 
 
-def check_board_size(board_size: int) -> int:
-    """Return `board_size`, or raise `ValueError` where the rules kernel has no such board."""
-    if board_size not in BOARD_SIZES:
+def check_board_size(board_size: SupportsIndex) -> int:
+    """Return `board_size` as an int, or raise `ValueError` where the rules kernel has no such board."""
+    try:
+        size = index(board_size)
+    except TypeError:
+        size = 0
+    if size not in BOARD_SIZES:
         raise ValueError(f"board_size {board_size!r}: the board sizes are {', '.join(map(str, BOARD_SIZES))}")
-    return int(board_size)
+    return size
 
 
 def pass_square(board_size: int) -> int:

@@ -38,18 +38,26 @@ _TARGETS: Final = {
 _SOURCES: Final = {n: np.argsort(targets, axis=1) for n, targets in _TARGETS.items()}
 
 
+def _check(symmetry: int) -> None:
+    if not 0 <= symmetry < NUM_SYMMETRIES:
+        raise ValueError(f"symmetry {symmetry}: expected 0 to {NUM_SYMMETRIES - 1}")
+
+
 def inverse(symmetry: int) -> int:
     """The symmetry that undoes `symmetry`: itself, but for the two quarter turns, which undo each other."""
+    _check(symmetry)
     return {5: 6, 6: 5}.get(symmetry, symmetry)
 
 
 def transform_square(square: int, symmetry: int, board_size: int = 8) -> int:
-    """Where a square goes; the pass stays the pass."""
+    """Where a square goes; the pass stays the pass. Raises `ValueError` for an unknown symmetry, as all functions here do."""
+    _check(symmetry)
     return int(_TARGETS[board_size][symmetry, square])
 
 
 def transform_policy(policy: npt.NDArray[Any], symmetry: int, board_size: int = 8) -> npt.NDArray[Any]:
     """The policy (or mask) of the transformed position. policy: [..., A] with the pass last. Returns a new array."""
+    _check(symmetry)
     return policy[..., _SOURCES[board_size][symmetry]]
 
 
@@ -66,7 +74,8 @@ _GENERATORS: Final = {n: tuple((bit, _displacements(bit, n)) for bit in (4, 2, 1
 
 
 def transform(bits: Bits, symmetry: int, board_size: int = 8) -> Bits:
-    """The transformed set of squares: int, or uint64 of any shape."""
+    """The transformed set of squares: int, or uint64 of one or more axes."""
+    _check(symmetry)
     for bit, displacements in _GENERATORS[board_size]:
         if symmetry & bit:
             moved = bits ^ bits  # the empty set, of the right type and shape

@@ -27,6 +27,8 @@ MAY_USE = {
     "pygame": ("othello_env/rendering/window.py",),
     "ray": ("training/distributed.py",),
     "matplotlib": ("training/",),
+    "PIL": ("othello_env/rendering/gif.py",),
+    "stable_baselines3": ("othello_env/adapters/sb3.py",),
     "safetensors": ("agents/", "training/"),
     "tensorboard": ("training/",),
     "tqdm": ("training/", "agents/"),
@@ -66,6 +68,20 @@ def test_imports_go_one_way(path: Path) -> None:
         if tree_of(name) == "training/evaluation":
             assert top not in NOT_IN_EVALUATION, module
         assert top != "tests"
+
+
+@pytest.mark.parametrize("path", sources(), ids=lambda path: str(path.relative_to(REPOSITORY)))
+def test_nothing_is_imported_by_a_string_and_pygame_only_when_a_window_opens(path: Path) -> None:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    names = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)} | {
+        node.id for node in ast.walk(tree) if isinstance(node, ast.Name)
+    }
+    assert not names & {"import_module", "__import__"}
+    at_import = [node for node in tree.body if isinstance(node, (ast.Import, ast.ImportFrom))]
+    loaded = {alias.name for node in at_import if isinstance(node, ast.Import) for alias in node.names}
+    loaded |= {node.module or "" for node in at_import if isinstance(node, ast.ImportFrom)}
+    late = {"pygame", "PIL", "safetensors"}
+    assert not {name.split(".")[0] for name in loaded} & late
 
 
 def test_the_law_is_checked_on_every_package() -> None:

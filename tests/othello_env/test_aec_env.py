@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import copy
+import logging
 import pickle
-import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import gymnasium
@@ -12,7 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pettingzoo.test import api_test, parallel_api_test, seed_test
 from pettingzoo.test.state_test import state_test
+from pettingzoo.utils import wrappers
 from pettingzoo.utils.conversions import turn_based_aec_to_parallel
+from pettingzoo.utils.env_logger import EnvLogger
 
 from othello_env import PASS, Game, IllegalMoveError, Position, othello_v0
 from tests.strategies import board_sizes
@@ -20,6 +24,20 @@ from tests.strategies import board_sizes
 OPTIONS = [{}, {"auto_pass": False}, {"board_size": 4}, {"board_size": 6, "auto_pass": False}, {"reward": "disc_difference"}]
 # In this game Black passes after 8 moves.
 PASS_AFTER_EIGHT = "f5f6d3g5h5h4f7h6"
+
+
+@contextmanager
+def record_warnings() -> Iterator[list[str]]:
+    """What PettingZoo's logger warns of."""
+    messages: list[str] = []
+    handler = logging.Handler()
+    handler.emit = lambda record: messages.append(record.getMessage())  # type: ignore[method-assign]
+    logger = EnvLogger.get_logger()
+    logger.addHandler(handler)
+    try:
+        yield messages
+    finally:
+        logger.removeHandler(handler)
 
 
 def play_masked(env: Any, rng: np.random.Generator) -> list[tuple[str, int]]:
@@ -44,9 +62,119 @@ def test_pettingzoo_accepts_the_environment(options: dict[str, Any]) -> None:
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_pettingzoo_accepts_the_state_and_the_parallel_conversion() -> None:
-    state_test(othello_v0.env(), turn_based_aec_to_parallel(othello_v0.env()))
-    parallel_api_test(turn_based_aec_to_parallel(othello_v0.env()), num_cycles=200)
+@pytest.mark.parametrize("options", OPTIONS)
+def test_pettingzoo_accepts_the_state_and_the_parallel_conversion(options: dict[str, Any]) -> None:
+    state_test(othello_v0.env(**options), turn_based_aec_to_parallel(othello_v0.env(**options)))
+    parallel_api_test(turn_based_aec_to_parallel(othello_v0.env(**options)), num_cycles=200)
+
+
+def test_pettingzoos_own_wrappers_do_what_the_guard_does() -> None:
+    def wrapped() -> Any:
+        env = wrappers.TerminateIllegalWrapper(othello_v0.raw_env(), illegal_reward=-1)
+        return wrappers.OrderEnforcingWrapper(wrappers.AssertOutOfBoundsWrapper(env))
+
+    for seed in range(5):
+        games = []
+        for env in (wrapped(), othello_v0.env()):
+            env.reset(seed=seed)
+            games.append(play_masked(env, np.random.default_rng(seed)))
+        assert games[0] == games[1]
+    for env in (wrapped(), othello_v0.env()):
+        env.reset()
+        env.step(0)
+        assert env.rewards == {"player_0": -1.0, "player_1": 0.0}
+        assert np.flatnonzero(env.last()[0]["action_mask"]).tolist() == [PASS]
+
+
+def test_a_truncation_from_outside_ends_the_game() -> None:
+    env = othello_v0.env()
+    env.reset()
+    env.unwrapped.truncations = dict.fromkeys(env.agents, True)  # as a wrapper with a time limit does
+    assert env.last()[2:4] == (False, True)
+    env.step(None)
+    env.step(None)
+    assert env.agents == []
+
+
+def test_observing_does_not_change_the_game() -> None:
+    games = []
+    for times in (0, 1, 5):
+        env = othello_v0.env()
+        env.reset(seed=1)
+        rng = np.random.default_rng(1)
+        chosen = []
+        while env.agents:
+            for _ in range(times):
+                env.observe("player_0")
+                env.observe("player_1")
+                env.state()
+            legal = env.position.legal_squares()
+            chosen.append(int(rng.choice(legal)) if legal else None)
+            env.step(chosen[-1])
+        games.append(chosen)
+    assert games[0] == games[1] == games[2]
+    assert len(games[0]) > 50
+
+
+def test_clones_and_states_keep_the_whole_game() -> None:
+    env = othello_v0.env(board_size=4, auto_pass=False, render_mode="ansi")
+    env.reset(seed=1)
+
+    def shown(game: Any) -> list[str]:
+        return [str(game.last()), str(game.render()), str(game.observe("player_1")), str(game.rewards), str(game.agents)]
+
+    def step(game: Any, which: int) -> None:
+        ended = game.terminations[game.agent_selection]
+        game.step(None if ended else int(np.flatnonzero(game.last()[0]["action_mask"])[which]))
+
+    while env.agents:
+        clone, state, before = env.clone(), env.unwrapped.get_state(), shown(env)
+        step(env, 0)
+        assert shown(clone) == before
+        if env.agents:
+            after = shown(env)
+            env.unwrapped.set_state(state)
+            assert shown(env) == before
+            step(env, -1)
+            env.unwrapped.set_state(state)
+            step(env, 0)
+            assert shown(env) == after
+    first, second = env.clone(), env.clone()
+    for game in (first, second):
+        game.reset(options={"random_plies": 5})  # from equal generators
+    assert first.position == second.position
+
+
+def test_a_reward_function_that_raises_leaves_the_state_as_it_is() -> None:
+    env = othello_v0.env(reward=lambda position: None)  # type: ignore[arg-type, return-value]
+    env.reset(options={"moves": "f5f4c3c6c5d6f3c4"})
+    before = env.position
+    with pytest.raises(TypeError):
+        env.step(50)
+    assert env.position == before
+    assert not any(env.terminations.values())
+    assert env.agent_selection == "player_0"
+
+
+@pytest.mark.parametrize(
+    ("options", "cost"), [({}, -1.0), ({"reward": "disc_difference"}, -64.0), ({"reward": "disc_difference", "board_size": 6}, -36.0)]
+)
+def test_an_illegal_move_is_never_better_than_a_defeat(options: dict[str, Any], cost: float) -> None:
+    env = othello_v0.env(**options)
+    env.reset()
+    env.step(0)
+    assert env.rewards == {"player_0": cost, "player_1": 0.0}
+
+
+def test_the_name_of_the_guarded_environment_is_the_name_of_the_environment() -> None:
+    assert str(othello_v0.env()) == str(othello_v0.raw_env()) == "othello_v0"
+
+
+def test_a_numpy_board_size_is_one() -> None:
+    size: Any = np.int64(6)
+    env = othello_v0.env(board_size=size)
+    env.reset(options={"position": Position.start(size)})
+    assert env.observe("player_0")["observation"].shape == (6, 6, 2)
 
 
 @given(board_sizes, st.booleans(), st.integers(0, 2**32))
@@ -198,7 +326,10 @@ def test_an_illegal_action_loses_the_game_and_spoils_nothing_after_it(action: in
     env.reset()
     env.step(19)
     before = env.position
-    env.step(action)
+    with record_warnings() as messages:
+        env.step(action)
+    assert any("illegal" in message.lower() for message in messages)
+    assert env.agent_selection == "player_0"  # the dead are taken out in order
     assert env.terminations == env.truncations == {"player_0": True, "player_1": True}
     assert env.rewards == {"player_0": 0.0, "player_1": -1.0}
     assert env.position == before
@@ -209,10 +340,15 @@ def test_an_illegal_action_loses_the_game_and_spoils_nothing_after_it(action: in
         env.step(None)
     assert rewards == {"player_0": 0.0, "player_1": -1.0}
 
-    fresh = othello_v0.env()
-    for game in (env, fresh):
-        game.reset(seed=1)
-    assert play_masked(env, np.random.default_rng(5)) == play_masked(fresh, np.random.default_rng(5))
+    for dead_steps in (0, 1, 2):
+        env.reset()
+        env.step(0)
+        for _ in range(dead_steps):
+            env.step(None)
+        fresh = othello_v0.env()
+        for game in (env, fresh):
+            game.reset(seed=1)
+        assert play_masked(env, np.random.default_rng(5)) == play_masked(fresh, np.random.default_rng(5))
 
 
 @pytest.mark.parametrize("action", [65, -1, 10**20, 3.0, float("nan"), "d3", None, np.array([19]), np.float32(19)])
@@ -247,11 +383,20 @@ def test_the_unguarded_environment_raises_at_an_illegal_move_and_stays() -> None
     assert env.agent_selection == "player_0"
 
 
-def test_use_before_reset_is_refused() -> None:
+@pytest.mark.parametrize("first_reset_fails", [False, True])
+@pytest.mark.parametrize("use", ["last", "observe", "step", "state", "render", "agent_iter", "agents", "rewards"])
+def test_use_before_reset_is_refused(use: str, first_reset_fails: bool) -> None:
     env = othello_v0.env()
-    for use in (lambda: env.last(), lambda: env.agents, lambda: env.step(19), lambda: env.observe("player_0"), lambda: env.render()):
-        with pytest.raises((AttributeError, AssertionError)):
-            use()
+    if first_reset_fails:
+        with pytest.raises(ValueError, match="option moves"):
+            env.reset(options={"moves": 5})
+    arguments = {"observe": ("player_0",), "step": (19,)}
+
+    def do() -> None:
+        getattr(env, use)(*arguments.get(use, ()))
+
+    with pytest.raises((AttributeError, AssertionError), match=r"before reset|reset\(\)"):
+        do()
 
 
 def test_a_finished_agent_takes_only_none_and_a_finished_game_only_warns() -> None:
@@ -262,8 +407,9 @@ def test_a_finished_agent_takes_only_none_and_a_finished_game_only_warns() -> No
     env.step(None)
     env.step(None)
     assert env.agents == []
-    with warnings.catch_warnings(record=True):
+    with record_warnings() as messages:
         env.step(None)
+    assert any("terminated" in message for message in messages)
     assert env.observe("player_0")["observation"][..., 0].all()  # still to be seen
     assert env.state()[..., 0].all()
 
@@ -288,8 +434,9 @@ def test_a_reset_starts_where_the_options_say() -> None:
     env = othello_v0.env()
     env.reset(options={"moves": "f5d6"})
     assert env.position == Game.parse("f5d6").final
-    env.reset(options={"moves": [37, 43]})
-    assert env.position == Game.parse("f5d6").final
+    for moves in ([37, 43], ("f5", "D6"), np.array([37, 43]), iter([37, "d6"])):
+        env.reset(options={"moves": moves})
+        assert env.position == Game.parse("f5d6").final
     white_first = str(Position.start())[:-1] + "O"
     env.reset(options={"position": white_first, "moves": "e3"})
     assert env.position == Position.parse(white_first).play("e3")
@@ -299,6 +446,32 @@ def test_a_reset_starts_where_the_options_say() -> None:
     assert env.position == Position.start()
     env.reset(options={"position": "XO" + "-" * 62 + " O"})
     assert env.agent_selection == "player_0"  # White passes before the first move
+
+
+@pytest.mark.parametrize("auto_pass", [True, False])
+def test_a_pass_that_is_forced_after_the_set_up_is_made_only_with_automatic_passes(auto_pass: bool) -> None:
+    env = othello_v0.env(auto_pass=auto_pass)
+    blocked = "XO" + "-" * 62 + " O"
+    for options in ({"position": blocked}, {"moves": PASS_AFTER_EIGHT}):
+        env.reset(options=options)
+        assert env.position.must_pass == (not auto_pass)
+        assert (env.last()[0]["action_mask"][PASS] == 1) == (not auto_pass)
+    squares = [37, 45, 19, 38, 39, 31, 53, 47]
+    for written in ({"position": blocked, "moves": "--"}, {"moves": PASS_AFTER_EIGHT + "pa"}, {"moves": [*squares, PASS]}):
+        env.reset(options=written)
+        assert not env.position.must_pass
+        assert env.position.legal_moves
+    env.reset(options={"moves": PASS_AFTER_EIGHT + "c5"})  # a pass that is left out is made all the same
+    assert env.position.side_to_move == 0
+
+
+def test_random_plies_may_end_before_a_forced_pass() -> None:
+    env = othello_v0.env(board_size=4, auto_pass=False)
+    must_pass = 0
+    for seed in range(200):
+        env.reset(seed=seed, options={"random_plies": 6})
+        must_pass += env.position.must_pass
+    assert must_pass > 0
 
 
 def test_random_plies_repeat_with_the_seed_and_vary_without() -> None:
@@ -312,14 +485,50 @@ def test_random_plies_repeat_with_the_seed_and_vary_without() -> None:
     assert len(set(seen)) == 4
 
 
+def test_seeds_go_on_from_the_last_one_and_a_refused_reset_takes_nothing_from_them() -> None:
+    first, second = othello_v0.env(), othello_v0.env()
+    for env in (first, second):
+        env.reset(seed=4)
+    with pytest.raises(ValueError, match="61 random plies"):
+        first.reset(options={"random_plies": 61})
+    seen = set()
+    for _ in range(3):
+        for env in (first, second):
+            env.reset(options={"random_plies": 10})
+        assert first.position == second.position
+        seen.add(first.position)
+    assert len(seen) == 3
+
+
+def test_the_count_of_plies_leaves_out_passes_and_the_set_up() -> None:
+    env = othello_v0.env(auto_pass=False, render_mode="ansi")
+    env.reset(options={"moves": PASS_AFTER_EIGHT})
+    assert env.infos["player_0"] == {"ply": 0, "passed": 0, "to_move": 0}
+    env.step(PASS)
+    assert env.infos["player_0"] == {"ply": 0, "passed": 1, "to_move": 1}
+    env.step(34)
+    assert env.infos["player_0"] == {"ply": 1, "passed": 0, "to_move": 0}
+    assert "after c5" in str(env.render())
+    env.reset()
+    assert "after" not in str(env.render())
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"position": "---"}, "3 signs"),
         ({"position": "-" * 36 + "X"}, "a 6x6 board, but board_size is 8"),
         ({"position": 5}, "1 signs|'5'"),
-        ({"moves": "f5a1"}, "move 2"),
-        ({"moves": [0]}, "move 1"),
+        ({"moves": "f5a1"}, "option moves, number 2: a1 is illegal"),
+        ({"moves": [0]}, "option moves, number 1: a1 is illegal"),
+        ({"moves": "f5pa"}, "option moves, number 2: pass is illegal"),
+        ({"moves": "f5x"}, "character 3: 'x'"),
+        ({"moves": [37.0]}, "option moves, number 1: 37.0 is neither"),
+        ({"moves": [None]}, "option moves, number 1: None is neither"),
+        ({"moves": ["f5", "z9"]}, "'z9' names no square"),
+        ({"moves": 0}, "option moves: 0"),
+        ({"moves": False}, "option moves: False"),
+        ("f5", "options 'f5': expected a dict"),
         ({"moves": 5}, "option moves"),
         ({"random_plies": -1}, "option random_plies: -1"),
         ({"random_plies": 2.5}, "option random_plies: 2.5"),
@@ -343,9 +552,14 @@ def test_a_bad_option_is_refused_in_one_line_and_the_game_goes_on(options: dict[
     ("options", "message"),
     [
         ({"board_size": 7}, "board sizes are 4, 6, 8"),
-        ({"render_mode": "ascii"}, "expected None or one of ansi"),
+        ({"render_mode": "ascii"}, "expected None or one of human, ansi, rgb_array"),
         ({"reward": "win"}, "outcome, disc_difference"),
         ({"scoring": "stones"}, "discs, empties_to_winner"),
+        ({"reward": lambda position: 0.0, "scoring": "stones"}, "discs, empties_to_winner"),
+        ({"board_size": 8.0}, "board_size 8.0"),
+        ({"channels": "middle"}, "channels 'middle': expected one of last, first"),
+        ({"dtype": "int9"}, "dtype 'int9': expected one of int8, uint8, bool, float32"),
+        ({"flat": 1}, "flat 1: expected True or False"),
     ],
 )
 def test_a_bad_constructor_argument_is_refused(options: dict[str, Any], message: str) -> None:

@@ -143,6 +143,17 @@ def test_every_integer_type_is_accepted(dtype: type) -> None:
     assert list(games) == [Position.start().play("d3"), Position.start().play("c4")]
 
 
+def test_moves_may_be_played_in_some_rows_only() -> None:
+    games = PositionBatch.from_positions([Position.start(), Position.parse("X" * 64 + "O"), Position.start(), Position.start()])
+    games.step([26, PASS, 19], rows=np.array([3, 1, 0]))
+    assert list(games) == [Position.start().play(19), games[1], Position.start(), Position.start().play(26)]
+    assert games.is_legal([18, 18], rows=np.array([0, 2])).tolist() == [True, False]
+    with pytest.raises(IllegalMoveError, match="row 2: "):
+        games.step([18, 18], rows=np.array([0, 2]))
+    with pytest.raises(ValueError, match=r"shape \(2,\)"):
+        games.step([18], rows=np.array([0, 2]))
+
+
 def test_finished_rows_take_the_pass_and_stay() -> None:
     over = Position.parse("X" * 64 + " O")
     games = PositionBatch.from_positions([over, Position.start()])
@@ -193,12 +204,56 @@ def test_rows_that_are_no_position_are_refused() -> None:
         PositionBatch([1, 1], [2, 1], [BLACK, BLACK])
     with pytest.raises(ValueError, match="row 0 is no position"):
         PositionBatch([1 << 16], [0], [WHITE], board_size=4)
-    with pytest.raises(ValueError, match="row 0 is no position"):
+    with pytest.raises(ValueError, match="side_to_move: uint64 from 2 to 2; expected integers from 0 to 1"):
         PositionBatch([0], [0], [2])
     with pytest.raises(ValueError, match=r"expected three times \[B\]"):
         PositionBatch([0, 0], [0], [0])
     with pytest.raises(ValueError, match="exactly one"):
         PositionBatch.from_positions([Position.start(4), Position.start(8)])
+
+
+@pytest.mark.parametrize(
+    ("own", "opp", "side"),
+    [
+        ([1.7], [2.2], [0.9]),
+        (["1"], ["2"], ["0"]),
+        ([-1], [0], [0]),
+        (np.array([-1]), [0], [0]),
+        ([2**64], [0], [0]),
+        ([1], [2], [256]),
+        ([1], [2], np.array([256])),
+        ([True], [False], [False]),
+        ([None], [0], [0]),
+    ],
+)
+def test_what_is_no_disc_or_side_is_refused(own: Any, opp: Any, side: Any) -> None:
+    with pytest.raises(ValueError, match=r"^(own|opp|side_to_move): [^\n]*$"):
+        PositionBatch(own, opp, side)
+
+
+@pytest.mark.parametrize(
+    "rows", [slice(0, 2), 1, np.array([0.0]), np.array([[0]]), [3], [-4], np.array([True]), np.ones((3, 1), dtype=bool), "ab"]
+)
+def test_rows_that_are_none_are_refused(rows: Any) -> None:
+    games = PositionBatch.start(3)
+    for use in (lambda: games.take(rows), lambda: games.reset(rows), lambda: games.reset(rows, PositionBatch.start(1))):
+        with pytest.raises(ValueError, match=r"^rows[^\n]*$"):
+            use()
+
+
+def test_rows_may_be_lists_and_masks_and_may_be_none_at_all() -> None:
+    games = PositionBatch.start(3)
+    games.step([19, 26, 37])
+    assert list(games.take([2, -3])) == [games[2], games[0]]  # type: ignore[arg-type]
+    assert len(games.take(np.zeros(3, dtype=bool))) == len(games.take([])) == 0  # type: ignore[arg-type]
+    games.reset(np.zeros(3, dtype=bool))
+    games.reset([], PositionBatch.start(0))  # type: ignore[arg-type]
+    assert Position.start() not in list(games)
+
+
+def test_an_unknown_scoring_is_refused() -> None:
+    with pytest.raises(ValueError, match="discs, empties_to_winner"):
+        PositionBatch.start(1).score("points")  # type: ignore[arg-type]
 
 
 def test_an_empty_batch_is_a_batch() -> None:

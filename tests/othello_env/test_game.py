@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -50,10 +52,10 @@ def test_passes_after_the_end_are_read() -> None:
     [
         ("f5d6c", RecordFormatError, "character 5: 'c' names no square"),
         ("f5d9", RecordFormatError, "character 3: 'd9'"),
-        ("f5pa", RecordFormatError, "character 3: 'pa', but no pass is forced before move 2 .white is to move"),
+        ("f5pa", RecordFormatError, "character 3: a pass, but white can move before move 2"),
         (PASS_AFTER_EIGHT + "papa", RecordFormatError, "character 19"),
-        ("f5f5", IllegalMoveError, "move 2, character 3: f5 is illegal for white"),
-        ("a1", IllegalMoveError, "move 1, character 1"),
+        ("f5f5", IllegalMoveError, "move 2: f5 is illegal for white"),
+        ("a1", IllegalMoveError, "move 1: a1 is illegal for black"),
     ],
 )
 def test_a_faulty_transcript_is_refused_with_the_place(transcript: str, error: type[Exception], message: str) -> None:
@@ -94,3 +96,17 @@ def test_random_games_repeat_with_their_seed() -> None:
 def test_a_random_game_that_cannot_exist_is_refused(rng: np.random.Generator) -> None:
     with pytest.raises(ValueError, match="13 random plies"):
         Game.random(13, rng, Position.start(4))
+
+
+def test_moves_are_kept_as_a_tuple_of_ints() -> None:
+    moves: Any = [37, np.int64(43)]
+    assert Game(moves) == Game((37, 43))
+    assert hash(Game(moves)) == hash(Game((37, 43)))
+    names: Any = ("f5",)
+    with pytest.raises(TypeError):
+        Game(names)
+
+
+def test_a_negative_number_of_random_plies_is_refused(rng: np.random.Generator) -> None:
+    with pytest.raises(ValueError, match="num_plies -1"):
+        Game.random(-1, rng)

@@ -30,14 +30,14 @@ DEEP: dict[tuple[int, Passes], list[tuple[int, int]]] = {
 
 
 @pytest.mark.parametrize(("passes", "board_size"), [(passes, n) for passes in ("ply", "free") for n in (4, 6, 8)])
-def test_counts_are_the_published_ones(passes: Passes, board_size: int) -> None:
+def test_counts_are_the_known_ones(passes: Passes, board_size: int) -> None:
     expected = (PLY if passes == "ply" else FREE)[board_size]
     assert [perft(Position.start(board_size), depth, passes) for depth in range(1, len(expected) + 1)] == expected
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("board_size", "passes"), list(DEEP))
-def test_deep_counts_are_the_published_ones(board_size: int, passes: Passes) -> None:
+def test_deep_counts_are_the_known_ones(board_size: int, passes: Passes) -> None:
     for depth, count in DEEP[board_size, passes]:
         assert perft(Position.start(board_size), depth, passes) == count
 

@@ -145,3 +145,9 @@ def test_what_is_no_integer_is_no_move(move: Any) -> None:
 def test_an_unknown_scoring_is_refused() -> None:
     with pytest.raises(ValueError, match="expected one of discs, empties_to_winner"):
         Position.start().score("points")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("arguments", [(1.0, 2, 0, 8), (1, 2, 0.5, 8), (1, 2, 0, 8.0), ("1", 2, 0, 8)])
+def test_what_is_no_integer_makes_no_position(arguments: Any) -> None:
+    with pytest.raises(TypeError):
+        Position(*arguments)

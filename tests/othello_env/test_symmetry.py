@@ -73,3 +73,10 @@ def test_a_transformed_policy_is_a_new_array(symmetry: int) -> None:
     policy = np.zeros(65)
     transform_policy(policy, symmetry)[0] = 1
     assert not policy.any()
+
+
+@pytest.mark.parametrize("symmetry", [-1, 8])
+def test_an_unknown_symmetry_is_refused(symmetry: int) -> None:
+    for use in (lambda: transform(1, symmetry), lambda: transform_square(1, symmetry), lambda: transform_policy(np.zeros(65), symmetry)):
+        with pytest.raises(ValueError, match=f"symmetry {symmetry}"):
+            use()

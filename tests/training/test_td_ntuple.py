@@ -73,9 +73,9 @@ def test_weights_of_mirrored_patterns_stay_equal() -> None:
 class WatchedGames(PositionBatch):
     """Games that remember the positions before and after the last step."""
 
-    def step(self, squares: npt.ArrayLike) -> None:
+    def step(self, squares: npt.ArrayLike, rows: npt.NDArray[np.integer] | None = None) -> None:
         self.before = list(self)
-        super().step(squares)
+        super().step(squares, rows)
         self.after = list(self)
 
 

@@ -1,0 +1,99 @@
+"""Stable-Baselines3: a vector environment as SB3's `VecEnv`, with the masks of MaskablePPO in one array.
+
+SB3 takes no Gymnasium vector environments, and asks for masks one environment at a time; this adapter gives it all of them at
+once. Needs `stable-baselines3`; MaskablePPO is in `sb3-contrib`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from gymnasium.vector import AutoresetMode
+from stable_baselines3.common.vec_env import VecEnv
+from stable_baselines3.common.vec_env.base_vec_env import VecEnvIndices, VecEnvObs, VecEnvStepReturn
+
+from othello_env.observation import Observation
+from othello_env.vector_env import OthelloVsOpponentVectorEnv
+
+
+class OthelloVecEnv(VecEnv):
+    """`OthelloVsOpponentVectorEnv` as a `VecEnv` for MaskablePPO and other SB3 algorithms.
+
+    env: made with `autoreset_mode="SameStep"`, as SB3 expects; `ValueError` otherwise. The observation is the planes alone, so
+    "MlpPolicy" fits, best with `flat=True` and `dtype="float32"`; the mask goes by `action_masks()`, which MaskablePPO asks for by
+    itself. Where a game has ended, `infos[i]["terminal_observation"]` holds what was to be seen then.
+    """
+
+    def __init__(self, env: OthelloVsOpponentVectorEnv) -> None:
+        if env.autoreset_mode != AutoresetMode.SAME_STEP:
+            raise ValueError(f"autoreset_mode {env.autoreset_mode.value!r}: SB3 needs {AutoresetMode.SAME_STEP.value!r}")
+        self.env = env
+        self.render_mode = env.render_mode
+        self._mask: npt.NDArray[np.bool_] = np.zeros((env.num_envs, 0), dtype=np.bool_)
+        self._actions: npt.NDArray[Any] = np.zeros(env.num_envs, dtype=np.int64)
+        super().__init__(env.num_envs, env.single_observation_space["observation"], env.single_action_space)  # type: ignore[index]
+
+    def action_masks(self) -> npt.NDArray[np.bool_]:
+        """The legal actions of all games: [N, A] bool."""
+        return self._mask
+
+    def _take(self, observation: Observation) -> npt.NDArray[Any]:
+        self._mask = observation["action_mask"].astype(np.bool_)
+        return observation["observation"]
+
+    def reset(self) -> VecEnvObs:
+        """Start new games in all places, with the seed given to `seed`, if any."""
+        seeds = self._seeds
+        seed = None if seeds[0] is None else [int(s) for s in seeds if s is not None]
+        observation, _ = self.env.reset(seed=seed)
+        self._reset_seeds()
+        self._reset_options()
+        return self._take(observation)
+
+    def step_async(self, actions: npt.NDArray[Any]) -> None:
+        """Keep the actions for `step_wait`."""
+        self._actions = actions
+
+    def step_wait(self) -> VecEnvStepReturn:
+        """Play the actions."""
+        observation, rewards, terminated, _, infos = self.env.step(self._actions)
+        each: list[dict[str, Any]] = [{"TimeLimit.truncated": False} for _ in range(self.num_envs)]
+        for row in np.flatnonzero(terminated):
+            each[row]["terminal_observation"] = infos["final_obs"]["observation"][row]
+        return self._take(observation), rewards, terminated, each
+
+    def close(self) -> None:
+        """Close the environment."""
+        self.env.close()
+
+    def has_attr(self, attr_name: str) -> bool:
+        """Whether the games have an attribute; they all have the masks."""
+        return attr_name == "action_masks" or hasattr(self.env, attr_name)
+
+    def get_attr(self, attr_name: str, indices: VecEnvIndices = None) -> list[Any]:
+        """An attribute of the environment, once for each of the games asked for."""
+        return [getattr(self.env, attr_name)] * len(list(self._get_indices(indices)))
+
+    def set_attr(self, attr_name: str, value: Any, indices: VecEnvIndices = None) -> None:
+        """Set an attribute of the environment; it is one for all games."""
+        if len(list(self._get_indices(indices))) != self.num_envs:
+            raise ValueError(f"{attr_name}: the games share their attributes, indices must name all of them")
+        setattr(self.env, attr_name, value)
+
+    def env_method(self, method_name: str, *args: Any, indices: VecEnvIndices = None, **kwargs: Any) -> list[Any]:
+        """Only "action_masks" is a method of single games: a mask for each of those asked for."""
+        if method_name != "action_masks" or args or kwargs:
+            raise AttributeError(f"env_method {method_name!r}: only 'action_masks' is one, without arguments")
+        return [self._mask[index] for index in self._get_indices(indices)]
+
+    def env_is_wrapped(self, wrapper_class: type[Any], indices: VecEnvIndices = None) -> list[bool]:
+        """No game has a wrapper of its own."""
+        del wrapper_class
+        return [False] * len(list(self._get_indices(indices)))
+
+    def get_images(self) -> Sequence[npt.NDArray[Any] | None]:
+        """No pictures: render single games with `OthelloEnv`."""
+        return [None] * self.num_envs

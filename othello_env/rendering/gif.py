@@ -1,0 +1,27 @@
+"""Games as animated GIFs. Needs Pillow, from the extra `[render]`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from othello_env.game import Game
+from othello_env.rendering.pixels import draw_board
+
+
+def save_gif(path: Path, game: Game, *, size: int = 320, seconds_per_move: float = 0.6) -> None:
+    """Write a game as a GIF that repeats, one frame a position; the last one stays longer.
+
+    Raises `ImportError`, naming the extra, without Pillow.
+    """
+    try:
+        from PIL import Image
+    except ImportError:
+        raise ImportError('GIFs need Pillow: pip install "othello-env[render]"') from None
+    last_moves = [None, *game.moves]
+    frames = [
+        Image.fromarray(draw_board(position, size=size, last_move=move)).quantize(64)
+        for position, move in zip(game.positions(), last_moves, strict=True)
+    ]
+    milliseconds = round(1000 * seconds_per_move)
+    durations = [milliseconds] * (len(frames) - 1) + [4 * milliseconds]
+    frames[0].save(path, save_all=True, append_images=frames[1:], duration=durations, loop=0, optimize=True)

@@ -1,0 +1,56 @@
+"""The render modes of the environments, in one place."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import gymnasium
+
+from othello_env.position import Position
+from othello_env.rendering.pixels import Frame, draw_board
+from othello_env.rendering.text import render_text
+
+if TYPE_CHECKING:
+    from othello_env.rendering.window import Window
+
+RENDER_MODES: Final = ("human", "ansi", "rgb_array")
+FRAMES_PER_SECOND: Final = 2
+
+
+class Renderer:
+    """Draws positions in one render mode: None, "ansi", "rgb_array", or "human", which opens a window when it first draws.
+
+    Raises `ValueError` for another mode.
+    """
+
+    def __init__(self, mode: str | None) -> None:
+        if mode is not None and mode not in RENDER_MODES:
+            raise ValueError(f"render_mode {mode!r}: expected None or one of {', '.join(RENDER_MODES)}")
+        self.mode = mode
+        self._window: Window | None = None
+
+    def render(self, position: Position, last_move: int | None) -> str | Frame | None:
+        """The text or the frame; None in a window, and, with a warning, without a mode."""
+        if self.mode is None:
+            gymnasium.logger.warn("render() was called, but the environment was made without a render_mode")
+            return None
+        if self.mode == "ansi":
+            return render_text(position, last_move=last_move)
+        frame = draw_board(position, last_move=last_move)
+        if self.mode == "rgb_array":
+            return frame
+        if self._window is None:
+            from othello_env.rendering.window import Window
+
+            self._window = Window("Othello")
+        self._window.show(frame, FRAMES_PER_SECOND)
+        return None
+
+    def close(self) -> None:
+        """Close the window, if there is one."""
+        if self._window is not None:
+            self._window.close()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Copies and pickles draw in windows of their own."""
+        return {"mode": self.mode, "_window": None}

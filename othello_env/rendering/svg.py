@@ -1,0 +1,111 @@
+"""Positions and games as SVG: pictures for notebooks and pages, animations of whole games."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from othello_env.game import Game
+from othello_env.position import COLOR_NAMES, Position
+from othello_env.rendering.text import render_text
+from othello_env.squares import format_square, pass_square
+
+_CELL: Final = 50
+_MARGIN: Final = 28
+_COLORS: Final = {"black": "#161618", "white": "#f4f3ee"}
+
+
+def board_svg(position: Position, *, size: int = 360, last_move: int | None = None, show_legal: bool = True) -> str:
+    """The board with coordinates as an SVG document, `size` pixels wide.
+
+    last_move: the square that is marked with a red dot. show_legal: whether the squares where the side to move may play have a
+    small dot of its colour.
+    """
+    n = position.board_size
+    parts = []
+    for square in range(n * n):
+        x, y = _center(square, n)
+        if (position.black | position.white) >> square & 1:
+            color = "black" if position.black >> square & 1 else "white"
+            parts.append(f'<circle cx="{x}" cy="{y}" r="21" class="{color}"/>')
+        elif show_legal and position.legal_moves >> square & 1:
+            parts.append(f'<circle cx="{x}" cy="{y}" r="5" class="{COLOR_NAMES[position.side_to_move]}" opacity="0.7"/>')
+    if last_move is not None and last_move != pass_square(n):
+        x, y = _center(last_move, n)
+        parts.append(f'<circle cx="{x}" cy="{y}" r="4.5" fill="#d63a2e"/>')
+    return _document(n, size, render_text(position, last_move=last_move).splitlines()[-1], parts)
+
+
+def game_svg(game: Game, *, size: int = 360, seconds_per_move: float = 0.8) -> str:
+    """A game as an SVG document that plays itself, over and over, with a pause at the end.
+
+    seconds_per_move: how long each position shows. Raises `ValueError` where that is not above 0.
+    """
+    if not seconds_per_move > 0:
+        raise ValueError(f"seconds_per_move {seconds_per_move}: must be above 0")
+    n = game.start.board_size
+    positions = game.positions()
+    frames = len(positions) + 3  # the last position stays for three more
+    duration = frames * seconds_per_move
+    parts = []
+    for square in range(n * n):
+        colors = [_COLORS["black"] if p.black >> square & 1 else _COLORS["white"] if p.white >> square & 1 else "none" for p in positions]
+        x, y = _center(square, n)
+        if set(colors) != {"none"}:
+            parts.append(f'<circle cx="{x}" cy="{y}" r="21" fill="{colors[-1]}">{_steps("fill", colors, frames, duration)}</circle>')
+    if game.moves:
+        places = [_center(move, n) for move in game.moves]
+        places.insert(0, places[0])
+        steps = _steps("cx", [str(x) for x, _ in places], frames, duration) + _steps("cy", [str(y) for _, y in places], frames, duration)
+        steps += _steps("opacity", ["0", *["1"] * len(game.moves)], frames, duration)
+        parts.append(f'<circle cx="{places[-1][0]}" cy="{places[-1][1]}" r="4.5" fill="#d63a2e">{steps}</circle>')
+    return _document(n, size, f"{len(game.moves)} moves: {game}", parts)
+
+
+def save_svg(path: Path, svg: str) -> None:
+    """Write an SVG document."""
+    path.write_text(svg, encoding="utf-8")
+
+
+def _steps(attribute: str, values: Sequence[str], frames: int, duration: float) -> str:
+    """An attribute that changes at once from one frame to the next, only where it really changes."""
+    changes = [0, *(number for number in range(1, len(values)) if values[number] != values[number - 1])]
+    if len(changes) == 1:
+        return ""
+    times = ";".join(f"{number / frames:.5g}" for number in changes)
+    shown = ";".join(values[number] for number in changes)
+    return (
+        f'<animate attributeName="{attribute}" calcMode="discrete" dur="{duration:g}s" repeatCount="indefinite" '
+        f'keyTimes="{times}" values="{shown}"/>'
+    )
+
+
+def _center(square: int, n: int) -> tuple[int, int]:
+    row, column = divmod(square, n)
+    return _MARGIN + column * _CELL + _CELL // 2, _MARGIN + row * _CELL + _CELL // 2
+
+
+def _document(n: int, size: int, title: str, parts: Sequence[str]) -> str:
+    """The board with what lies on it."""
+    width, inner = n * _CELL + 2 * _MARGIN, n * _CELL
+    lines = "".join(f'<path d="M{_MARGIN} {at}h{inner}M{at} {_MARGIN}v{inner}"/>' for at in range(_MARGIN, _MARGIN + inner + 1, _CELL))
+    labels = "".join(
+        f'<text x="{across}" y="{along}">{label}</text>'
+        for line in range(n)
+        for near in (_MARGIN // 2, width - _MARGIN // 2)
+        for across, along, label in (
+            (_MARGIN + line * _CELL + _CELL // 2, near, format_square(line, n)[0]),
+            (near, _MARGIN + line * _CELL + _CELL // 2, line + 1),
+        )
+    )
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{size}" height="{size}" viewBox="0 0 {width} {width}">'
+        f"<title>{title}</title>"
+        f"<style>.black{{fill:{_COLORS['black']};stroke:#46464a}}.white{{fill:{_COLORS['white']};stroke:#b0aea6}}</style>"
+        f'<rect width="{width}" height="{width}" rx="8" fill="#2b2018"/>'
+        f'<rect x="{_MARGIN}" y="{_MARGIN}" width="{inner}" height="{inner}" fill="#187648"/>'
+        f'<g stroke="#0a3a23" stroke-width="1.5">{lines}</g>'
+        f'<g fill="#ded0b8" font-family="sans-serif" font-size="15" text-anchor="middle" dominant-baseline="central">{labels}</g>'
+        f"{''.join(parts)}</svg>"
+    )
