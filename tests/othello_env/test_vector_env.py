@@ -1,0 +1,417 @@
+from __future__ import annotations
+
+import copy
+import pickle
+import warnings
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.vector import AutoresetMode
+from gymnasium.wrappers.vector import RecordEpisodeStatistics
+
+from othello_env import Game, IllegalMoveError, OpponentError, OthelloVectorEnv, OthelloVsOpponentVectorEnv, Position, PositionBatch
+from othello_env.vector_env import sample_legal
+
+MODES = list(AutoresetMode)
+BOTH = [OthelloVectorEnv, OthelloVsOpponentVectorEnv]
+SELF_PLAY_INFOS = {"to_move", "mover", "rewards_both", "passed", "ply", "illegal"}
+# Black wins with c7 in this game, by taking the last disc.
+NINE_MOVES = "f5f4c3c6c5d6f3c4"
+
+
+def play(env: Any, observation: Any, rng: np.random.Generator) -> Any:
+    return env.step(sample_legal(observation["action_mask"], rng))
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("options", [{}, {"board_size": 4}, {"board_size": 6, "auto_pass": False}, {"board_size": 4, "random_plies": 3}])
+def test_self_play_is_what_single_games_are(mode: AutoresetMode, options: dict[str, Any]) -> None:
+    """Every game is followed on a `Position`; what the infos and the rewards say is checked against it."""
+    env = OthelloVectorEnv(24, autoreset_mode=mode, **options)
+    rng = np.random.default_rng(0)
+    observation, infos = env.reset(seed=1)
+    positions = list(env.positions)
+    plies = [0] * 24
+    waiting: Any = np.zeros(24, dtype=bool)
+    ends = passes = 0
+    for _ in range(150):
+        actions = sample_legal(observation["action_mask"], rng)
+        if mode == AutoresetMode.DISABLED and waiting.any():
+            observation, infos = env.reset(options={"reset_mask": waiting})
+            for row in np.flatnonzero(waiting).tolist():
+                positions[row], plies[row] = env.positions[row], 0
+            waiting[:] = False
+            assert list(env.positions) == positions
+            continue
+        observation, rewards, terminated, truncated, infos = env.step(actions)
+        assert not truncated.any()
+        for row in range(24):
+            if waiting[row]:  # with NEXT_STEP: a new game, whatever the action
+                assert (rewards[row], terminated[row]) == (0, False)
+                assert not infos["passed"][row]
+                positions[row], plies[row] = env.positions[row], 0
+                continue
+            before = positions[row]
+            after = before.play(int(actions[row]), auto_pass=env.positions.auto_pass)
+            plies[row] += actions[row] != after.board_size**2
+            assert terminated[row] == after.is_over
+            outcome = after.outcome if after.is_over else 0
+            assert infos["rewards_both"][row].tolist() == [outcome, -outcome]
+            assert rewards[row] == (outcome if before.side_to_move == 0 else -outcome)
+            assert infos["mover"][row] == before.side_to_move
+            passed = not after.is_over and (after.side_to_move == before.side_to_move or actions[row] == after.board_size**2)
+            assert infos["passed"][row] == passed
+            passes += passed
+            ends += after.is_over
+            if after.is_over and mode == AutoresetMode.SAME_STEP:
+                final = {name: value[row] for name, value in infos["final_obs"].items()}
+                assert infos["_final_obs"][row]
+                assert infos["_final_info"][row]
+                assert infos["final_info"]["ply"][row] == plies[row]
+                assert np.flatnonzero(final["action_mask"]).tolist() == [after.board_size**2]
+                assert final["observation"].sum() == sum(after.discs)
+                after, plies[row] = env.positions[row], 0
+            positions[row] = after
+        assert list(env.positions) == positions
+        assert infos["to_move"].tolist() == [position.side_to_move for position in positions]
+        assert infos["ply"].tolist() == plies
+        waiting = terminated & (mode != AutoresetMode.SAME_STEP)
+        assert env.observation_space.contains(observation)
+        assert not infos["illegal"].any()
+    assert ends > 20
+    assert passes > 0 or not options
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("seat", ["black", "white", "random"])
+def test_the_learner_sees_its_own_turns_wins_and_losses(mode: AutoresetMode, seat: Any) -> None:
+    env = OthelloVsOpponentVectorEnv(50, autoreset_mode=mode, seat=seat, board_size=4)
+    rng = np.random.default_rng(0)
+    observation, infos = env.reset(seed=1)
+    waiting = np.zeros(50, dtype=bool)
+    seen = {1.0: 0, -1.0: 0, 0.0: 0}
+    seats: set[int] = set()
+    for _ in range(120):
+        if mode == AutoresetMode.DISABLED and waiting.any():
+            observation, infos = env.reset(options={"reset_mask": waiting})
+            waiting[:] = False
+        seats |= set(infos["seat"].tolist())
+        assert (env.positions.side_to_move == infos["seat"])[~waiting].all()
+        own = observation["observation"][..., 0].reshape(50, 16)
+        expected = np.where(infos["seat"] == 0, env.positions.discs[:, 0], env.positions.discs[:, 1])
+        assert own.sum(axis=1).tolist() == expected.tolist()
+        held = infos["seat"].copy()
+        observation, rewards, terminated, _, infos = play(env, observation, rng)
+        if mode != AutoresetMode.SAME_STEP:
+            for row in np.flatnonzero(terminated).tolist():
+                outcome = env.positions[row].outcome
+                assert rewards[row] == (outcome if held[row] == 0 else -outcome)
+                assert np.flatnonzero(observation["action_mask"][row]).tolist() == [16]
+        for reward in rewards[terminated].tolist():
+            seen[reward] += 1
+        assert (rewards[~terminated] == 0).all()
+        waiting = terminated & (mode != AutoresetMode.SAME_STEP)
+    assert seats == ({0} if seat == "black" else {1} if seat == "white" else {0, 1})
+    assert min(seen.values()) > 0
+
+
+def test_a_game_that_the_opponents_move_ends_is_lost_in_the_same_step() -> None:
+    # After these six moves Black is to move; the learner has White, and Black's win comes on the move after White's c4.
+    calls = []
+
+    def opponent(observation: np.ndarray, mask: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        calls.append(observation.shape)
+        wanted = 50 if mask[0, 50] and observation[0].sum() == 12 else int(np.flatnonzero(mask[0])[0])
+        return np.array([wanted])
+
+    start = Game.parse(NINE_MOVES[:-2]).final
+    env = OthelloVsOpponentVectorEnv(1, opponent=opponent, seat="white", openings=[start], autoreset_mode="Disabled")
+    env.reset(seed=0)
+    assert env.positions[0] == start
+    _, rewards, terminated, _, _ = env.step([26])  # c4
+    assert (rewards.tolist(), terminated.tolist()) == ([-1.0], [True])
+    assert calls == [(1, 8, 8, 2)]
+
+
+def test_the_opponent_is_asked_for_all_games_at_once_and_sees_its_own_side() -> None:
+    asked: list[int] = []
+
+    def opponent(observation: np.ndarray, mask: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        asked.append(len(observation))
+        assert (mask.sum(axis=1) > 0).all()
+        own, opp = (observation[..., plane].sum(axis=(1, 2)) for plane in (0, 1))
+        if len(asked) == 1:
+            assert own.tolist() == opp.tolist() == [2] * len(own)
+        return sample_legal(mask, rng)
+
+    env = OthelloVsOpponentVectorEnv(40, opponent=opponent, seat="white")
+    observation, _ = env.reset(seed=0)
+    assert asked == [40]
+    assert (observation["observation"][..., 0].sum(axis=(1, 2)) == 1).all()  # one disc was turned
+    play(env, observation, np.random.default_rng(0))
+    assert len(asked) == 2
+
+
+@pytest.mark.parametrize("kind", BOTH)
+@pytest.mark.parametrize("mode", MODES)
+def test_an_illegal_action_ends_only_its_own_game(kind: Any, mode: AutoresetMode) -> None:
+    env = kind(4, autoreset_mode=mode, **({"seat": "black"} if kind is OthelloVsOpponentVectorEnv else {}))
+    env.reset(seed=0)
+    observation, rewards, terminated, _, infos = env.step([19, 0, 64, 26])
+    assert terminated.tolist() == [False, True, True, False]
+    assert rewards.tolist() == [0, -1, -1, 0]
+    assert infos["illegal"].tolist() == [False, True, True, False]
+    if kind is OthelloVectorEnv:
+        assert infos["rewards_both"].tolist() == [[0, 0], [-1, 0], [-1, 0], [0, 0]]
+    ended = infos["final_obs"] if mode == AutoresetMode.SAME_STEP else observation
+    assert [np.flatnonzero(mask).tolist() for mask in ended["action_mask"][1:3]] == [[64], [64]]
+    if mode == AutoresetMode.DISABLED:
+        with pytest.raises(ValueError, match=r"envs \[1, 2\] are over"):
+            env.step([64] * 4)
+        observation, _ = env.reset(options={"reset_mask": terminated})
+    elif mode == AutoresetMode.NEXT_STEP:
+        observation, rewards, terminated, _, _ = env.step(sample_legal(observation["action_mask"], np.random.default_rng(0)))
+        assert (rewards[1:3].tolist(), terminated[1:3].tolist()) == ([0, 0], [False, False])
+    assert [position.discs for position in (env.positions[1], env.positions[2])] == [(2, 2)] * 2
+
+
+@pytest.mark.parametrize("kind", BOTH)
+def test_illegal_actions_are_raised_or_replaced_where_asked(kind: Any) -> None:
+    env = kind(3, illegal="raise")
+    observation, _ = env.reset(seed=0)
+    before = env.get_state()
+    legal = sample_legal(observation["action_mask"], np.random.default_rng(0))
+    with pytest.raises(IllegalMoveError, match="env 1: action 0 is illegal in "):
+        env.step([legal[0], 0, legal[2]])
+    assert list(env.positions) == list(before["positions"])
+    env = kind(200, illegal="random", board_size=4)
+    env.reset(seed=0)
+    for _ in range(30):
+        _, _, _, _, infos = env.step(np.full(200, 5))  # a square that is taken from the start
+        assert infos["illegal"].any()
+    assert env.positions.empties.min() < 6
+
+
+@pytest.mark.parametrize("kind", BOTH)
+@pytest.mark.parametrize("mode", MODES)
+def test_states_and_clones_go_on_alike(kind: Any, mode: AutoresetMode) -> None:
+    env = kind(20, autoreset_mode=mode, board_size=4, random_plies=1, illegal="random")
+    observation, _ = env.reset(seed=5)
+    rng = np.random.default_rng(0)
+    for _ in range(1 if mode == AutoresetMode.DISABLED else 6):
+        observation, *_ = play(env, observation, rng)
+    state, clone, copied, pickled = env.get_state(), env.clone(), copy.deepcopy(env), pickle.loads(pickle.dumps(env))
+
+    def follow(game: Any) -> list[Any]:
+        moves, log = np.random.default_rng(3), []
+        for _ in range(3 if mode == AutoresetMode.DISABLED else 25):
+            observation, rewards, terminated, _, infos = game.step(moves.integers(16, size=20))
+            log.append([observation["observation"].tolist(), rewards.tolist(), terminated.tolist(), infos["ply"].tolist()])
+            if terminated.any() and mode == AutoresetMode.DISABLED:
+                game.reset(options={"reset_mask": terminated})
+        return log
+
+    first = follow(env)
+    assert follow(clone) == follow(copied) == follow(pickled) == first
+    env.set_state(state)
+    assert follow(env) == first
+    with pytest.raises(ValueError, match="does not fit 20 games"):
+        env.set_state(kind(3).get_state())
+
+
+@pytest.mark.parametrize("kind", BOTH)
+def test_the_same_seed_gives_the_same_games(kind: Any) -> None:
+    def log(seed: Any) -> list[Any]:
+        env = kind(10, random_plies=4)
+        observation, _ = env.reset(seed=seed)
+        rng = np.random.default_rng(1)
+        return [observation["observation"].tolist(), *(play(env, observation, rng)[0]["action_mask"].tolist() for _ in range(1))]
+
+    assert log(3) == log(3) == log(np.int64(3))
+    assert log(3) != log(4)
+    assert log([1, 2]) == log([1, 2]) != log([2, 1])
+
+
+@pytest.mark.parametrize("kind", BOTH)
+def test_arrays_are_fresh_on_every_call(kind: Any) -> None:
+    env = kind(5)
+    results = [env.reset(seed=0)]
+    rng = np.random.default_rng(0)
+    for _ in range(3):
+        observation, rewards, terminated, truncated, infos = play(env, results[-1][0], rng)
+        results.append((observation, {**infos, "rewards": rewards, "terminated": terminated, "truncated": truncated}))
+    arrays = [array for observation, infos in results for array in (*observation.values(), *infos.values())]
+    for number, array in enumerate(arrays):
+        assert array.flags.writeable
+        assert not any(np.shares_memory(array, other) for other in arrays[number + 1 :])
+        assert not any(np.shares_memory(array, getattr(env.positions, name)) for name in ("own", "opp", "legal_moves"))
+
+
+@pytest.mark.parametrize("kind", BOTH)
+def test_openings_and_random_plies_vary_the_starts(kind: Any) -> None:
+    openings = ["f5d6", str(Game.parse("f5f6")), Game.parse("c4e3").final]
+    env = kind(60, openings=openings, **({"seat": "black"} if kind is OthelloVsOpponentVectorEnv else {}))
+    env.reset(seed=0)
+    assert {position.discs for position in env.positions} <= {(3, 3)}
+    assert len(set(env.positions)) == 3
+    env = kind(60, random_plies=5, **({"seat": "white"} if kind is OthelloVsOpponentVectorEnv else {}))
+    env.reset(seed=0)
+    assert {sum(position.discs) for position in env.positions} == {9}
+    assert len(set(env.positions)) > 40
+
+
+@pytest.mark.parametrize("kind", BOTH)
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"num_envs": 0}, "num_envs 0"),
+        ({"num_envs": 2.0}, "num_envs 2.0"),
+        ({"board_size": 7}, "board_size 7"),
+        ({"autoreset_mode": "never"}, "autoreset_mode 'never': expected an AutoresetMode, or one of NextStep, SameStep, Disabled"),
+        ({"illegal": "ignore"}, "illegal 'ignore': expected one of terminate, raise, random"),
+        ({"reward": "win"}, "outcome, disc_difference"),
+        ({"scoring": "stones"}, "discs, empties_to_winner"),
+        ({"openings": []}, "there is none"),
+        ({"openings": ["f5a1"]}, "move 2"),
+        ({"openings": ["f5", "X" * 64 + "O"]}, "names no square|opening 1"),
+        ({"openings": [Position.start(6)]}, "opening 0: .* not of board_size 8"),
+        ({"openings": [Position.parse("X" * 64 + "O")]}, "opening 0: .* is over"),
+        ({"random_plies": -1}, "random_plies -1"),
+        ({"render_mode": "svg"}, "render_mode 'svg'"),
+        ({"channels": "none"}, "channels 'none'"),
+    ],
+)
+def test_an_unknown_option_value_is_refused_in_one_line(kind: Any, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message) as caught:
+        kind(**{"num_envs": 2, **options})
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("mask", [[True, False], np.array([1, 0]), np.array([True]), np.array([False, False]), True])
+@pytest.mark.parametrize("kind", BOTH)
+def test_a_wrong_reset_mask_is_refused(kind: Any, mask: Any) -> None:
+    env = kind(2)
+    env.reset(seed=0)
+    before = list(env.positions)
+    with pytest.raises(ValueError, match=r"reset_mask: .*expected a bool array of shape \(2,\)"):
+        env.reset(seed=1, options={"reset_mask": mask})
+    assert list(env.positions) == before
+
+
+@pytest.mark.parametrize("actions", [[19], [[19, 19]], [19.0, 19.0], ["d3", "d3"], None, 19])
+@pytest.mark.parametrize("kind", BOTH)
+def test_actions_of_a_wrong_shape_or_type_are_refused(kind: Any, actions: Any) -> None:
+    env = kind(2)
+    env.reset(seed=0)
+    before = list(env.positions)
+    with pytest.raises(ValueError, match=r"actions: .*expected integers of shape \(2,\)"):
+        env.step(actions)
+    assert list(env.positions) == before
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (lambda mask: np.zeros(len(mask), dtype=int), "the opponent chose 0, which is illegal in "),
+        (lambda mask: np.zeros(1), r"the opponent answered \d+ games with float64 of shape \(1,\)"),
+        (lambda mask: None, r"the opponent answered \d+ games with object"),
+        (lambda mask: 1 / 0, "the opponent raised ZeroDivisionError: division by zero"),
+    ],
+)
+def test_an_opponent_that_fails_is_named_and_nothing_has_changed(answer: Any, message: str) -> None:
+    fails = False
+
+    def opponent(observation: np.ndarray, mask: np.ndarray, rng: np.random.Generator) -> Any:
+        rng.random()
+        return answer(mask) if fails else sample_legal(mask, rng)
+
+    env = OthelloVsOpponentVectorEnv(6, opponent=opponent)
+    observation, _ = env.reset(seed=0)
+    before = env.get_state()
+    actions = sample_legal(observation["action_mask"], np.random.default_rng(0))
+    fails = True
+    with pytest.raises(OpponentError, match=message) as caught:
+        env.step(actions)
+    assert "\n" not in str(caught.value)
+    with pytest.raises(OpponentError):
+        env.reset()
+    after = env.get_state()
+    assert list(before["positions"]) == list(after["positions"])
+    assert before["rng"] == after["rng"]
+    fails = False
+    env.step(actions)
+
+
+def test_random_plies_that_leave_no_game_are_refused() -> None:
+    env = OthelloVectorEnv(2, random_plies=61)
+    with pytest.raises(ValueError, match="random_plies 61: the game was over"):
+        env.reset(seed=0)
+
+
+def test_rewards_follow_the_options() -> None:
+    start = Game.parse(NINE_MOVES).final
+    for options, reward in (({"reward": "disc_difference"}, 13), ({"reward": "disc_difference", "scoring": "empties_to_winner"}, 64)):
+        env = OthelloVectorEnv(1, openings=[start], autoreset_mode="SameStep", **options)  # type: ignore[arg-type]
+        env.reset()
+        _, rewards, _, _, infos = env.step([50])
+        assert rewards.tolist() == [reward]
+        assert infos["rewards_both"].tolist() == [[reward, -reward]]
+    env = OthelloVectorEnv(1, openings=[start], reward=lambda position: 0.25)
+    env.reset()
+    assert env.step([50])[1].tolist() == [0.25]
+    env = OthelloVectorEnv(1, reward="disc_difference")
+    env.reset()
+    assert env.step([0])[1].tolist() == [-64]
+
+
+def test_sampled_actions_are_legal_and_evenly_spread() -> None:
+    mask = PositionBatch.start(8000).legal_mask()
+    actions = sample_legal(mask, np.random.default_rng(0))
+    counts = np.bincount(actions, minlength=65)
+    assert set(np.flatnonzero(counts)) == {19, 26, 37, 44}
+    assert (abs(counts[[19, 26, 37, 44]] - 2000) < 250).all()
+    only_pass = np.eye(65, dtype=np.int8)[[64, 64]]
+    assert sample_legal(only_pass, np.random.default_rng(0)).tolist() == [64, 64]
+    assert sample_legal(np.eye(37, dtype=bool)[[36, 5]], np.random.default_rng(0)).tolist() == [36, 5]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_gymnasium_makes_both_without_a_warning(mode: AutoresetMode) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        learner = gymnasium.make_vec("othello_env/Othello-v0", num_envs=3, autoreset_mode=mode, seat="white")
+        self_play = gymnasium.make_vec("othello_env/OthelloSelfPlay-v0", num_envs=3, autoreset_mode=mode)
+    assert type(learner.unwrapped) is OthelloVsOpponentVectorEnv
+    assert type(self_play.unwrapped) is OthelloVectorEnv
+    for env in (learner, self_play):
+        assert env.metadata["autoreset_mode"] is mode
+        assert env.unwrapped.autoreset_mode is mode  # type: ignore[attr-defined]
+        observation, _ = env.reset(seed=1)
+        assert env.observation_space.contains(observation)
+    assert OthelloVectorEnv.metadata["autoreset_mode"] is AutoresetMode.NEXT_STEP
+
+
+@pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP])
+def test_gymnasiums_episode_statistics_are_the_learners(mode: AutoresetMode) -> None:
+    env = RecordEpisodeStatistics(OthelloVsOpponentVectorEnv(30, autoreset_mode=mode, board_size=4))
+    observation, _ = env.reset(seed=0)
+    rng = np.random.default_rng(0)
+    returns, expected = [], []
+    for _ in range(40):
+        observation, rewards, terminated, _, infos = play(env, observation, rng)
+        if "episode" in infos:
+            returns += infos["episode"]["r"][infos["_episode"]].tolist()
+        expected += rewards[terminated].tolist()
+    assert sorted(returns) == sorted(expected)
+    assert len(returns) > 50
+
+
+def test_boards_are_rendered_as_texts() -> None:
+    env = OthelloVectorEnv(2, render_mode="ansi")
+    env.reset()
+    boards = env.render()
+    assert boards is not None
+    assert [board.splitlines()[-1] for board in boards] == ["X 2  O 2  Black to move"] * 2
+    assert OthelloVectorEnv(1).render() is None
