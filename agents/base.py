@@ -14,7 +14,7 @@ from othello_env.batch import Afterstates, PositionBatch
 Moves = npt.NDArray[np.int64]
 Values = npt.NDArray[np.floating]
 
-# Values that differ by less are equal: the published league protocol's tolerance, and above the rounding of float32 sums.
+# Values that differ by less are equal: the published league protocol's tolerance.
 TIE: Final = 1e-6
 
 
@@ -34,43 +34,54 @@ class Agent(Protocol):
         ...
 
 
-def best_moves(afterstates: Afterstates, values: Values, positions: PositionBatch, rng: np.random.Generator) -> Moves:
+def best_moves(afterstates: Afterstates, values: Values, *, positions: PositionBatch, rng: np.random.Generator) -> Moves:
     """For each position the move with the highest value, ties broken at random; the pass where there is no afterstate.
 
-    values: [N], one an afterstate, from the view of the side that made the move.
+    values: [N], one an afterstate, from the view of the side that made the move. Raises `ValueError` where one is not finite.
     """
     moves = np.full(len(positions), positions.pass_square, dtype=np.int64)
     if len(afterstates):
-        best = best_afterstates(afterstates.rows, values, rng)
+        best = best_afterstates(afterstates.rows, values, rng=rng)
         moves[afterstates.rows[best]] = afterstates.squares[best]
     return moves
 
 
-def best_afterstates(rows: npt.NDArray[np.int64], values: Values, rng: np.random.Generator) -> npt.NDArray[np.int64]:
+def best_afterstates(rows: npt.NDArray[np.int64], values: Values, *, rng: np.random.Generator) -> npt.NDArray[np.int64]:
     """The index of the highest value among the entries of each row, ties broken at random.
 
-    rows: [N] ascending, N > 0. values: [N]. Returns one index for each distinct row, in the rows' order.
+    rows: [N] ascending, N > 0. values: [N], finite. Returns one index for each distinct row, in the rows' order.
     """
-    first = np.flatnonzero(np.diff(rows, prepend=-1))
-    highest = np.repeat(np.maximum.reduceat(values, first), np.diff(first, append=len(rows)))
+    if not np.isfinite(values).all():
+        raise ValueError(f"{int((~np.isfinite(values)).sum())} of {len(values)} values are not finite numbers")
+    first, counts = groups_of(rows)
+    highest = np.repeat(np.maximum.reduceat(values, first), counts)
     tied = np.flatnonzero(values >= highest - TIE)
-    first_tied = np.flatnonzero(np.diff(rows[tied], prepend=-1))
-    num_tied = np.diff(first_tied, append=len(tied))
+    first_tied, num_tied = groups_of(rows[tied])
     best: npt.NDArray[np.int64] = tied[first_tied + (rng.random(len(first)) * num_tied).astype(np.int64)]
     return best
+
+
+def groups_of(rows: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Where the entries of each row begin, and how many they are. rows: [N] ascending, not negative."""
+    first = np.flatnonzero(np.diff(rows, prepend=-1))
+    return first, np.diff(first, append=len(rows))
 
 
 @dataclass(frozen=True, slots=True)
 class AfterstateAgent:
     """Looks one move ahead: plays the move whose afterstate has the highest value, ties broken at random.
 
-    evaluate: gives each afterstate a value, [N], from the view of the side that made the move.
+    evaluate: gives each afterstate a value, [N], from the view of the side that made the move. board_size: the only one that it
+    can evaluate, or None for any; `select_moves` raises `ValueError` for another.
     """
 
     name: str
     evaluate: Callable[[Afterstates], Values]
+    board_size: int | None = None
 
     def select_moves(self, positions: PositionBatch, rng: np.random.Generator) -> Moves:
         """See `Agent`."""
+        if self.board_size not in (None, positions.board_size):
+            raise ValueError(f"{self.name} plays on board_size {self.board_size}, not {positions.board_size}")
         afterstates = positions.afterstates()
-        return best_moves(afterstates, self.evaluate(afterstates), positions, rng)
+        return best_moves(afterstates, self.evaluate(afterstates), positions=positions, rng=rng)

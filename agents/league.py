@@ -6,9 +6,11 @@ weights. Squares are 0 to 63; the digits of an index are 0 for white, 1 for empt
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +22,8 @@ from othello_env.errors import RecordFormatError
 from othello_env.position import BLACK
 
 View = Literal["mover", "black"]
+
+_LARGEST_WEIGHT: Final = 1e100  # sums of these are finite
 
 
 def parse_league_player(text: str, source: str = "player") -> NTupleNetwork:
@@ -33,7 +37,7 @@ def parse_league_player(text: str, source: str = "player") -> NTupleNetwork:
     for _ in range(words.integer("the number of tuple groups", 1, 10_000)):
         length = words.integer("the number of squares of a tuple", 1, 12)
         tuples = words.integer("the number of tuples", 1, 10_000)
-        groups.append(tuple(tuple(words.integer("a square", 0, 63) for _ in range(length)) for _ in range(tuples)))
+        groups.append(tuple(words.squares(length) for _ in range(tuples)))
         weights.extend(words.number("a weight") for _ in range(3**length))
     words.end()
     return NTupleNetwork(tuple(groups), np.array(weights))
@@ -46,19 +50,25 @@ def league_agent(file: Path, *, view: View = "mover") -> AfterstateAgent:
     are, and White then plays for the lowest value. Raises `FileNotFoundError` or `RecordFormatError`.
     """
     network = parse_league_player(file.read_text(encoding="ascii", errors="replace"), str(file))
+    return AfterstateAgent(f"league:{file.name},view={view}", LeagueEvaluator(network, view), board_size=8)
 
-    def evaluate(afterstates: Afterstates) -> npt.NDArray[np.floating]:
-        if afterstates.board_size != 8:
-            raise ValueError(f"{file} plays on 8x8, not on {afterstates.board_size}x{afterstates.board_size}")
-        if view == "mover":
-            return network.values(afterstates.own, afterstates.opp)
+
+@dataclass(frozen=True, slots=True)
+class LeagueEvaluator:
+    """A network's values, from the view that it was made for."""
+
+    network: NTupleNetwork
+    view: View
+
+    def __call__(self, afterstates: Afterstates) -> npt.NDArray[np.floating]:
+        """See `AfterstateAgent`."""
+        if self.view == "mover":
+            return self.network.values(afterstates.own, afterstates.opp)
         is_black = afterstates.side == BLACK
         black = np.where(is_black, afterstates.own, afterstates.opp)
         white = np.where(is_black, afterstates.opp, afterstates.own)
-        values: npt.NDArray[np.floating] = np.where(is_black, 1, -1) * network.values(black, white)
+        values: npt.NDArray[np.floating] = np.where(is_black, 1, -1) * self.network.values(black, white)
         return values
-
-    return AfterstateAgent(f"league:{file.name},view={view}", evaluate)
 
 
 class _Words:
@@ -80,17 +90,20 @@ class _Words:
 
     def integer(self, what: str, low: int, high: int) -> int:
         word = self._next(what)
-        if not word.isascii() or not word.isdigit() or not low <= int(word) <= high:
+        if not re.fullmatch("[0-9]{1,9}", word) or not low <= int(word) <= high:
             raise RecordFormatError(f"{self._source}, line {self._line}: {word!r} where {what} belongs, an integer from {low} to {high}")
         return int(word)
 
+    def squares(self, length: int) -> tuple[int, ...]:
+        squares = tuple(self.integer("a square", 0, 63) for _ in range(length))
+        if len(set(squares)) < length:
+            raise RecordFormatError(f"{self._source}, line {self._line}: the tuple {' '.join(map(str, squares))} has a square twice")
+        return squares
+
     def number(self, what: str) -> float:
         word = self._next(what)
-        try:
-            value = float(word)
-        except ValueError:
-            value = np.nan
-        if not np.isfinite(value):
+        value = float(word) if re.fullmatch(r"[-+]?[0-9]*\.?[0-9]+([eE][-+]?[0-9]{1,3})?", word) else np.inf
+        if abs(value) > _LARGEST_WEIGHT:
             raise RecordFormatError(f"{self._source}, line {self._line}: {word!r} where {what} belongs, a number")
         return value
 

@@ -6,8 +6,10 @@ board's symmetries share one table (Lucas 2008; Jaskowski 2014).
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from operator import index
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,9 +17,10 @@ import numpy as np
 import numpy.typing as npt
 
 from agents.base import AfterstateAgent
-from agents.weight_file import read_weights, write_weights
+from agents.weight_file import CheckpointError, read_weights, write_weights
 from othello_env.batch import CHUNK, Afterstates
-from othello_env.bitboard import BitboardArray, popcount, unpack
+from othello_env.bitboard import BitboardArray, unpack_contents
+from othello_env.squares import check_board_size
 from othello_env.symmetry import NUM_SYMMETRIES, transform_square
 
 KIND: Final = "ntuple"
@@ -44,9 +47,15 @@ class NTupleNetwork:
     _offsets: npt.NDArray[np.float32] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
+        check_board_size(self.board_size)
         tables = table_sizes(self.groups)
-        if self.weights.shape != (sum(tables),):
-            raise ValueError(f"weights of shape {self.weights.shape}: these tuples need {sum(tables)}")
+        for squares in itertools.chain.from_iterable(self.groups):
+            if len(set(squares)) < len(squares) or not set(squares) <= set(range(self.board_size**2)):
+                raise ValueError(f"tuple {squares}: expected different squares from 0 to {self.board_size**2 - 1}")
+        if self.weights.shape != (sum(tables),) or not np.issubdtype(self.weights.dtype, np.floating):
+            raise ValueError(f"weights {self.weights.dtype} of shape {self.weights.shape}: these tuples need {sum(tables)} floating ones")
+        if not np.isfinite(self.weights).all():
+            raise ValueError(f"{int((~np.isfinite(self.weights)).sum())} of the weights are not finite numbers")
         if sum(tables) >= 1 << 24:
             raise ValueError(f"{sum(tables)} weights: indices are computed in float32, which is exact below {1 << 24}")
         place_values = np.zeros((self.board_size**2, sum(map(len, self.groups))), dtype=np.float32)
@@ -70,8 +79,7 @@ class NTupleNetwork:
 
         own, opp: [N] uint64, discs of the side whose view is taken, and of the other. Returns [N, num_tuples] int64.
         """
-        squares = self.board_size**2
-        contents = (unpack(own, squares).view(np.int8) - unpack(opp, squares).view(np.int8)).astype(np.float32)
+        contents = unpack_contents(own, opp, self.board_size**2).astype(np.float32)
         return (contents @ self._place_values + self._offsets).astype(np.int64)
 
     def values(self, own: BitboardArray, opp: BitboardArray) -> npt.NDArray[np.floating]:
@@ -85,21 +93,26 @@ class NTupleNetwork:
     def save(self, path: Path, metadata: dict[str, Any] | None = None) -> None:
         """Write the network, with anything else worth knowing about it, as a safetensors file, by an atomic rename."""
         about = {**(metadata or {}), "board_size": self.board_size, "groups": self.groups}
-        write_weights(path, KIND, {"weights": self.weights}, about)
+        write_weights(path, KIND, tensors={"weights": self.weights}, about=about)
 
     @classmethod
     def load(cls, path: Path) -> NTupleNetwork:
         """Read a file that `save` wrote. Raises `CheckpointError` where it is missing, damaged or of another kind."""
         tensors, about = read_weights(path, KIND)
-        groups = tuple(tuple(map(tuple, group)) for group in about["groups"])
-        return cls(groups, tensors["weights"], about["board_size"])
+        try:
+            groups = tuple(tuple(tuple(map(index, squares)) for squares in group) for group in about["groups"])
+            return cls(groups, tensors["weights"], about["board_size"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise CheckpointError(f"{str(path)!r}: not a network ({type(error).__name__}: {error})") from None
 
 
 def table_sizes(groups: Sequence[Group]) -> list[int]:
-    """The number of weights of each group's table. Raises `ValueError` for a group of tuples that differ in length."""
+    """The number of weights of each group's table. Raises `ValueError` for a group of none, or of tuples that differ in length."""
+    if not groups:
+        raise ValueError("a network needs tuples")
     for group in groups:
-        if len({len(squares) for squares in group}) != 1:
-            raise ValueError(f"tuples {group}: those that share a table must have one length")
+        if len({len(squares) for squares in group}) != 1 or not group[0]:
+            raise ValueError(f"tuples {group}: those that share a table must have one length, above 0")
     return [3 ** len(group[0]) for group in groups]
 
 
@@ -131,7 +144,8 @@ def _images(squares: tuple[int, ...], n: int) -> Group:
 def mirrored_indices(groups: Sequence[Group], board_size: int = 8) -> npt.NDArray[np.int64]:
     """For each weight the one that means the same pattern seen in a mirror: [W] int64, its own inverse.
 
-    A weight of a tuple that no symmetry maps onto itself is its own mirror image.
+    A weight of a tuple that no symmetry maps onto itself is its own mirror image. Of several symmetries that do the first one
+    counts; the standard patterns have one at most.
     """
     mirrored, start = [], 0
     for (squares, *_), size in zip(groups, table_sizes(groups), strict=True):
@@ -145,16 +159,20 @@ def mirrored_indices(groups: Sequence[Group], board_size: int = 8) -> npt.NDArra
     return np.concatenate(mirrored)
 
 
-def ntuple_agent(network: NTupleNetwork, name: str = "ntuple") -> AfterstateAgent:
-    """Plays the move whose afterstate the network values highest; a move that ends the game counts by its result."""
+@dataclass(frozen=True, slots=True)
+class NTupleEvaluator:
+    """A network's values; an afterstate that ends the game counts by its result, and for more than any sum of weights."""
 
-    def evaluate(afterstates: Afterstates) -> npt.NDArray[np.floating]:
-        if afterstates.board_size != network.board_size:
-            raise ValueError(f"{name} was trained for board_size {network.board_size}, not {afterstates.board_size}")
-        values = network.values(afterstates.own, afterstates.opp)
-        over = afterstates.terminal()
-        difference = popcount(afterstates.own[over]).astype(np.float32) - popcount(afterstates.opp[over])
-        values[over] = np.sign(difference) * WON + difference
+    network: NTupleNetwork
+
+    def __call__(self, afterstates: Afterstates) -> npt.NDArray[np.floating]:
+        """See `AfterstateAgent`."""
+        values = self.network.values(afterstates.own, afterstates.opp)
+        ends, differences = afterstates.results()
+        values[ends] = np.sign(differences) * WON + differences
         return values
 
-    return AfterstateAgent(name, evaluate)
+
+def ntuple_agent(network: NTupleNetwork, name: str = "ntuple") -> AfterstateAgent:
+    """Plays the move whose afterstate the network values highest."""
+    return AfterstateAgent(name, NTupleEvaluator(network), board_size=network.board_size)

@@ -6,6 +6,7 @@ ahead, ties broken at random.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final, Literal
 
 import numpy as np
@@ -13,7 +14,7 @@ import numpy.typing as npt
 
 from agents.base import AfterstateAgent
 from othello_env.batch import Afterstates
-from othello_env.bitboard import unpack
+from othello_env.bitboard import unpack_contents
 
 Table = Literal["swh", "heur", "bench"]
 
@@ -52,17 +53,19 @@ TABLES: Final[dict[Table, npt.NDArray[np.float32]]] = {
 }
 
 
-def positional_agent(*, table: Table = "swh") -> AfterstateAgent:
-    """Plays by one of the published tables of square weights. 8x8 only."""
-    weights = TABLES[table]
+@dataclass(frozen=True, slots=True)
+class PositionalEvaluator:
+    """The sum of the weights of own squares minus those of the opponent's."""
 
-    def evaluate(afterstates: Afterstates) -> npt.NDArray[np.float32]:
-        if afterstates.board_size != 8:
-            raise ValueError(
-                f"positional plays on 8x8, not on {afterstates.board_size}x{afterstates.board_size}: its tables have 64 weights"
-            )
-        own, opp = (unpack(discs).view(np.int8) for discs in (afterstates.own, afterstates.opp))
-        values: npt.NDArray[np.float32] = (own - opp).astype(np.float32) @ weights
+    table: Table
+
+    def __call__(self, afterstates: Afterstates) -> npt.NDArray[np.float32]:
+        """See `AfterstateAgent`."""
+        contents = unpack_contents(afterstates.own, afterstates.opp).astype(np.float32)
+        values: npt.NDArray[np.float32] = contents @ TABLES[self.table]
         return values
 
-    return AfterstateAgent(f"positional:table={table}", evaluate)
+
+def positional_agent(*, table: Table = "swh") -> AfterstateAgent:
+    """Plays by one of the published tables of square weights. 8x8 only."""
+    return AfterstateAgent(f"positional:table={table}", PositionalEvaluator(table), board_size=8)

@@ -1,12 +1,14 @@
 """Agents by their specs: `make_agent("positional:table=bench")`.
 
 A spec is a name, then after a colon a file where the agent takes one, then `parameter=value` entries, with commas between:
-`league:players/best.txt,view=black`. The signature of an agent's builder is the description of its spec.
+`league:players/best.txt,view=black`. The file's name may hold commas and equals signs. The signature of an agent's builder is
+the description of its spec.
 """
 
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, Literal, get_args, get_origin
@@ -46,13 +48,13 @@ def make_agent(spec: str) -> Agent:
     builder = _BUILDERS.get(name)
     if builder is None:
         raise AgentSpecError(f"{spec!r}: no agent {name!r}; the agents are {', '.join(agent_specs())}")
-    arguments = _parse_arguments(spec, name, [entry for entry in rest.split(",") if entry])
+    arguments = _parse_arguments(spec, name, rest)
     try:
         return builder(**arguments)
     except FileNotFoundError as error:
-        raise AgentSpecError(f"{spec!r}: no such file: {error.filename}") from None
+        raise AgentSpecError(f"{spec!r}: no such file: {str(error.filename)!r}") from None
     except (OSError, ValueError) as error:
-        raise AgentSpecError(f"{spec!r}: {error}") from error
+        raise AgentSpecError(f"{spec!r}: {' '.join(str(error).split())}") from error
 
 
 def agent_specs() -> list[str]:
@@ -79,15 +81,18 @@ def _choices(parameter: inspect.Parameter) -> list[str]:
     return [f"{parameter.annotation.__name__.upper()}"]
 
 
-def _parse_arguments(spec: str, name: str, entries: list[str]) -> dict[str, Any]:
+def _parse_arguments(spec: str, name: str, rest: str) -> dict[str, Any]:
     parameters = {parameter.name: parameter for parameter in _parameters(name)}
+    names = "|".join(parameters)
+    # An entry begins after a comma where a parameter of the agent does; what comes before the first one is the file.
+    entries = [entry for entry in re.split(f",(?=(?:{names})=)" if "file" in parameters else ",", rest) if entry]
     arguments: dict[str, Any] = {}
     for entry in entries:
         key, equals, text = entry.partition("=")
-        if not equals and parameters.get("file") and "file" not in arguments:
-            key, text = "file", entry
+        if "file" in parameters and "file" not in arguments and key not in parameters:
+            key, equals, text = "file", "=", entry
         parameter = parameters.get(key)
-        if parameter is None or key in arguments:
+        if parameter is None or not equals or key in arguments:
             raise AgentSpecError(f"{spec!r}: {entry!r} is no parameter of it, or comes twice; expected {_describe(name)}")
         arguments[key] = _convert(spec, parameter, text)
     missing = [key for key, parameter in parameters.items() if parameter.default is parameter.empty and key not in arguments]

@@ -45,7 +45,12 @@ class Afterstates:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def terminal(self) -> npt.NDArray[np.int64]:
+    def results(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """The afterstates that end the game: their indices, and the mover's discs minus the other's there; [E] int64 each."""
+        ends = self._ends()
+        return ends, popcount(self.own[ends]).astype(np.int64) - popcount(self.opp[ends])
+
+    def _ends(self) -> npt.NDArray[np.int64]:
         """The indices of the afterstates in which neither side can move."""
         no_reply_mask = np.empty(len(self), dtype=np.bool_)
         for chunk in _chunks(len(self)):

@@ -172,6 +172,12 @@ def unpack(bits: BitboardArray, num_squares: int = 64) -> npt.NDArray[np.uint8]:
     return np.unpackbits(octets, axis=1, bitorder="little")[:, :num_squares]
 
 
+def unpack_contents(own: BitboardArray, opp: BitboardArray, num_squares: int = 64) -> npt.NDArray[np.int8]:
+    """What lies on each square: own, opp [B] uint64 to [B, num_squares] int8, 1 an own disc, -1 the other side's, 0 nothing."""
+    contents: npt.NDArray[np.int8] = unpack(own, num_squares).view(np.int8) - unpack(opp, num_squares).view(np.int8)
+    return contents
+
+
 def pack(mask: npt.NDArray[np.generic]) -> BitboardArray:
     """The sets of the non-zero entries: mask [B, S], S at most 64, to [B] uint64. The inverse of `unpack`."""
     octets = np.zeros((len(mask), 8), dtype=np.uint8)

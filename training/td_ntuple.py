@@ -4,7 +4,7 @@ The value of an afterstate (the position after a move, before the reply) from th
 tanh(s), s the sum of the weights that its tuples look up. Both sides play the move with the highest value, one move in ten at
 random. After each move the value of the afterstate before it is drawn towards the new one: towards its negative, since the
 other side made it, or, where a side moved twice because of a pass, towards the value itself. The last afterstate is drawn to
-the result.
+the result. Nothing is learned from what follows a random move.
 
 Each weight has its own step size, from temporal coherence (Beal and Smith 1999): the size of the sum of its errors over the sum
 of their sizes, 1 while they agree, small once they cancel. Many games run in lockstep; a weight that several of them look up at
@@ -13,47 +13,59 @@ once moves by the mean of what they ask for. Patterns that are their own mirror 
 
 from __future__ import annotations
 
+import math
+import shlex
 import signal
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from types import FrameType
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
 import torch
 import tyro
+from filelock import FileLock, Timeout
 from tqdm import tqdm
 
 from agents import make_agent
-from agents.base import best_afterstates
-from agents.ntuple import WON, NTupleNetwork, mirrored_indices, ntuple_agent, straight_and_corner_groups, table_sizes
+from agents.base import best_afterstates, groups_of
+from agents.ntuple import NTupleNetwork, mirrored_indices, ntuple_agent, straight_and_corner_groups, table_sizes
 from agents.weight_file import CheckpointError, read_weights, write_weights
 from othello_env import PositionBatch
-from othello_env.bitboard import popcount
 from othello_env.position import BLACK
 from training.evaluation.match import format_results, play_match
 from training.evaluation.openings import random_openings
+from training.metrics import FILE_NAME as METRICS_FILE
 from training.metrics import MetricsLog
 
 NETWORK_FILE: Final = "ntuple.safetensors"
 CHECKPOINT_FILE: Final = "checkpoint.safetensors"
 CHECKPOINT_KIND: Final = "td_ntuple checkpoint"
+METRICS: Final = ("score", "mean_absolute_error")
 
-# The panel of the final table, and the opponent of the progress line, by board size.
+# By board size: the opponents of the final table, and the one of the progress line.
 PANEL: Final[dict[int, tuple[str, ...]]] = {
     8: ("random", "greedy", "positional:table=swh", "positional:table=heur", "positional:table=bench"),
     6: ("random", "greedy"),
 }
 YARDSTICK: Final = {8: "positional:table=swh", 6: "greedy"}
+OPENING_PLIES: Final = 8
+YARDSTICK_OPENINGS: Final = 100
+# Of the matches, the same for all runs; as sequences they give other random numbers than any seed of self-play.
+YARDSTICK_SEED: Final = (20_000, 1)
+PANEL_SEED: Final = (20_000, 2)
+
+# A move that ends the game by a win or a loss counts for more than any sum of weights.
+_DECIDED: Final = 1e4
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What a run depends on. The same settings give the same weights."""
+    """What a run depends on. On a CPU the same settings give the same weights."""
 
     games: int = 120_000
     """Games of self-play in all."""
@@ -62,49 +74,49 @@ class Settings:
     board_size: Literal[6, 8] = 8
     """Squares along a side of the board."""
     parallel_games: int = 256
-    """Games played in lockstep. More are faster a game, and learn less from each."""
+    """Games played in lockstep. More are faster a game, and learn less from each. The first ones begin with random moves."""
     step_size: float = 6.0
     """Step size of a weight whose errors all have one sign, shared by the tuples of a position."""
     epsilon: float = 0.1
-    """Chance that a move is random. Nothing is learned from the value after a random move."""
+    """Chance that a move is random. Nothing is learned from what follows a random move."""
     evaluate_every: int = 10_000
     """Games between two matches against the yardstick, which the progress line and the metrics show."""
-    device: Literal["cpu", "cuda"] = "cpu"
-    """Where the weights live. The rules and the look-ups stay on the CPU, so cuda helps little here."""
 
-
-def check_settings(settings: Settings) -> None:
-    """Raise `ValueError` for a number that no run can use, with its name."""
-    for name in ("games", "parallel_games", "evaluate_every"):
-        if getattr(settings, name) < 1:
-            raise ValueError(f"{name} {getattr(settings, name)}: must be at least 1")
-    if not settings.step_size > 0:
-        raise ValueError(f"step_size {settings.step_size}: must be above 0")
-    if not 0 <= settings.epsilon <= 1:
-        raise ValueError(f"epsilon {settings.epsilon}: a chance is between 0 and 1")
+    def check(self) -> None:
+        """Raise `ValueError` for a number that no run can use, with its name."""
+        for name in ("games", "parallel_games", "evaluate_every"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} {getattr(self, name)}: must be at least 1")
+        if self.seed < 0:
+            raise ValueError(f"seed {self.seed}: must not be negative")
+        if not (self.step_size > 0 and math.isfinite(self.step_size)):
+            raise ValueError(f"step_size {self.step_size}: must be a number above 0")
+        if not 0 <= self.epsilon <= 1:
+            raise ValueError(f"epsilon {self.epsilon}: a chance is between 0 and 1")
+        if self.board_size not in PANEL:
+            raise ValueError(f"board_size {self.board_size}: expected one of {', '.join(map(str, sorted(PANEL)))}")
 
 
 class Learner:
     """The network, its step sizes and the games being played: all that a checkpoint holds.
 
-    games_done: finished games. error_sum, num_errors: of the absolute errors since `take_mean_error` was called.
+    device: where the weights are kept, looked up and changed; the rules stay on the CPU.
     """
 
-    def __init__(self, settings: Settings) -> None:
-        check_settings(settings)
+    def __init__(self, settings: Settings, device: str = "cpu") -> None:
+        settings.check()
         self.settings = settings
         self.groups = straight_and_corner_groups(settings.board_size)
         self.games_done = 0
-        self.error_sum, self.num_errors = 0.0, 0
-        self._device = torch.device(settings.device)
+        self._error_sum, self._num_errors = 0.0, 0  # since `take_mean_error`
+        self._device = torch.device(device)
         num_weights = sum(table_sizes(self.groups))
         self.weights = torch.zeros(num_weights, device=self._device)
         # Per weight: the sum of its errors and the sum of their absolute values. Their ratio is the step size.
         self._errors = torch.zeros(num_weights, dtype=torch.float64, device=self._device)
         self._absolute_errors = torch.zeros(num_weights, dtype=torch.float64, device=self._device)
         self._hits = torch.zeros(num_weights, device=self._device)
-        mirrored = mirrored_indices(self.groups, settings.board_size)
-        self._mirrored = torch.from_numpy(mirrored).to(self._device)
+        self._mirrored = torch.from_numpy(mirrored_indices(self.groups, settings.board_size)).to(self._device)
         self._representative = torch.minimum(self._mirrored, torch.arange(num_weights, device=self._device))
         self._layout = NTupleNetwork(self.groups, np.zeros(num_weights, dtype=np.float32), settings.board_size)
 
@@ -118,18 +130,16 @@ class Learner:
     def _staggered_games(self) -> PositionBatch:
         """Games at all stages, by random moves, so that one lockstep move of all of them has positions of all stages."""
         games = PositionBatch.start(self.settings.parallel_games, self.settings.board_size)
-        squares = self.settings.board_size**2
-        plies = np.arange(len(games)) * (squares - 4) // len(games)
-        for ply in range(squares - 4):
+        longest = self.settings.board_size**2 - 4
+        plies = np.arange(len(games)) * longest // len(games)
+        for ply in range(longest):
             moving = np.flatnonzero((plies > ply) & ~games.is_over)
-            moved = games.take(moving)
-            moved.step(moved.sample_moves(self._rng))
-            games.reset(moving, moved)
+            games.step(games.take(moving).sample_moves(self._rng), rows=moving)
         games.reset(games.is_over)
         return games
 
     def network(self) -> NTupleNetwork:
-        """A copy of the network as it is now."""
+        """A copy of the network as it is now. Raises `ValueError` where training has diverged."""
         return NTupleNetwork(self.groups, self.weights.cpu().numpy().copy(), self.settings.board_size)
 
     def play_ply(self) -> None:
@@ -139,24 +149,22 @@ class Learner:
         lookups = self._layout.indices(afterstates.own, afterstates.opp)
         sums = self._sums(lookups)
         values = np.tanh(sums)
-        over = afterstates.terminal()
-        results = np.sign(popcount(afterstates.own[over]).astype(np.float32) - popcount(afterstates.opp[over]))
-        values[over], sums[over] = results, results * WON
+        ends, differences = afterstates.results()
+        values[ends], sums[ends] = np.sign(differences), np.sign(differences) * _DECIDED
 
-        chosen = best_afterstates(afterstates.rows, sums, self._rng)
-        explores = self._rng.random(len(games)) < self.settings.epsilon
-        first = np.flatnonzero(np.diff(afterstates.rows, prepend=-1))
-        num_choices = np.diff(first, append=len(afterstates))
-        at_random = first + (self._rng.random(len(games)) * num_choices).astype(np.int64)
-        chosen = np.where(explores, at_random, chosen)
+        chosen = best_afterstates(afterstates.rows, sums, rng=self._rng)
+        first, num_choices = groups_of(afterstates.rows)
+        random_choice = first + (self._rng.random(len(games)) * num_choices).astype(np.int64)
+        explores_mask = self._rng.random(len(games)) < self.settings.epsilon
+        chosen = np.where(explores_mask, random_choice, chosen)
         games.step(afterstates.squares[chosen])
 
-        learns = np.flatnonzero(self._has_previous & ~explores)
+        learning = np.flatnonzero(self._has_previous & ~explores_mask)
         sign = np.where(afterstates.side[chosen] == self._previous_side, 1, -1)
         ended = np.flatnonzero(games.is_over)
         self._learn(
-            np.concatenate([self._previous[learns], lookups[chosen[ended]]]),
-            np.concatenate([(sign * values[chosen])[learns], values[chosen[ended]]]).astype(np.float32),
+            np.concatenate([self._previous[learning], lookups[chosen[ended]]]),
+            np.concatenate([(sign * values[chosen])[learning], values[chosen[ended]]]).astype(np.float32),
         )
         self._previous, self._previous_side = lookups[chosen], afterstates.side[chosen]
         self._has_previous = ~games.is_over
@@ -165,10 +173,9 @@ class Learner:
 
     def _sums(self, lookups: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
         """The sums of the looked-up weights: [N, T] to [N]."""
-        table = self.weights[:, None]
-        sums: npt.NDArray[np.float32] = (
-            torch.nn.functional.embedding_bag(torch.from_numpy(lookups).to(self._device), table, mode="sum")[:, 0].cpu().numpy()
-        )
+        index = torch.from_numpy(lookups).to(self._device)
+        summed = torch.nn.functional.embedding_bag(index, self.weights[:, None], mode="sum")
+        sums: npt.NDArray[np.float32] = summed[:, 0].cpu().numpy()
         return sums
 
     def _learn(self, lookups: npt.NDArray[np.int64], targets: npt.NDArray[np.float32]) -> None:
@@ -176,8 +183,8 @@ class Learner:
         index = self._representative[torch.from_numpy(lookups).to(self._device)]
         values = torch.tanh(self.weights[index].sum(dim=1))
         errors = (torch.from_numpy(targets).to(self._device) - values) * (1 - values**2)
-        self.error_sum += float(errors.abs().sum())
-        self.num_errors += len(errors)
+        self._error_sum += float(errors.abs().sum())
+        self._num_errors += len(errors)
 
         weights, error = index.flatten(), errors.repeat_interleave(index.shape[1])
         self._hits.index_add_(0, weights, torch.ones_like(error))
@@ -192,98 +199,109 @@ class Learner:
 
     def take_mean_error(self) -> float:
         """The mean absolute error since the last call."""
-        mean = self.error_sum / max(1, self.num_errors)
-        self.error_sum, self.num_errors = 0.0, 0
+        mean = self._error_sum / max(1, self._num_errors)
+        self._error_sum, self._num_errors = 0.0, 0
         return mean
 
     def save(self, path: Path) -> None:
         """Write a checkpoint from which `load` continues as if nothing had happened, by an atomic rename."""
-        tensors = {name: tensor.cpu().numpy() for name, tensor in self._tensors().items()}
-        games = {name: getattr(self._games, name) for name in ("own", "opp", "side_to_move")}
         about = {
             "settings": asdict(self.settings),
             "games_done": self.games_done,
-            "error_sum": self.error_sum,
-            "num_errors": self.num_errors,
+            "error_sum": self._error_sum,
+            "num_errors": self._num_errors,
             "rng": self._rng.bit_generator.state,
         }
-        write_weights(path, CHECKPOINT_KIND, {**tensors, **games, **{name: getattr(self, name) for name in _PREVIOUS}}, about)
+        write_weights(path, CHECKPOINT_KIND, tensors=self._arrays(), about=about)
+
+    def _arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """The arrays of a checkpoint, by their names in it."""
+        return {
+            "weights": self.weights.cpu().numpy(),
+            "errors": self._errors.cpu().numpy(),
+            "absolute_errors": self._absolute_errors.cpu().numpy(),
+            "own": self._games.own,
+            "opp": self._games.opp,
+            "side_to_move": self._games.side_to_move,
+            "previous_lookups": self._previous,
+            "previous_side": self._previous_side,
+            "has_previous": self._has_previous,
+        }
 
     @classmethod
-    def load(cls, path: Path) -> Learner:
-        """Read a checkpoint. Raises `CheckpointError` where it is missing, damaged or of another kind."""
-        tensors, about = read_weights(path, CHECKPOINT_KIND)
-        learner = cls(Settings(**about["settings"]))
-        for name, tensor in learner._tensors().items():
-            tensor.copy_(torch.from_numpy(tensors[name]))
-        for name in _PREVIOUS:
-            setattr(learner, name, tensors[name])
-        board_size = learner.settings.board_size
-        learner._games = PositionBatch(tensors["own"], tensors["opp"], tensors["side_to_move"], board_size=board_size)
-        learner.games_done, learner.error_sum, learner.num_errors = about["games_done"], about["error_sum"], about["num_errors"]
-        learner._rng.bit_generator.state = about["rng"]
+    def load(cls, path: Path, *, games: int | None = None, device: str = "cpu") -> Learner:
+        """Read a checkpoint. games: a new number of games in all, or None for the one that the run was started for.
+
+        Raises `CheckpointError` where the file is missing, damaged or of another kind, `ValueError` for a bad number of games.
+        """
+        arrays, about = read_weights(path, CHECKPOINT_KIND)
+        try:
+            settings = Settings(**about["settings"])
+            learner = cls(settings, device)
+            expected = {name: (array.shape, array.dtype) for name, array in learner._arrays().items()}
+            if expected != {name: (array.shape, array.dtype) for name, array in arrays.items()}:
+                raise ValueError("its arrays do not fit its settings")
+            if not np.isfinite(arrays["weights"]).all():
+                raise ValueError("not all of its weights are finite numbers")
+            learner._restore(arrays, about)
+        except (KeyError, TypeError, ValueError) as error:
+            raise CheckpointError(f"{str(path)!r}: not a checkpoint to go on from ({type(error).__name__}: {error})") from None
+        if games is not None:
+            learner.settings = replace(settings, games=games)
+            learner.settings.check()
+            if games < learner.games_done:
+                raise ValueError(f"games {games}: the run has played {learner.games_done} already")
         return learner
 
-    def _tensors(self) -> dict[str, torch.Tensor]:
-        return {"weights": self.weights, "errors": self._errors, "absolute_errors": self._absolute_errors}
-
-
-_PREVIOUS: Final = ("_previous", "_previous_side", "_has_previous")
-
-
-@dataclass(frozen=True, slots=True)
-class Arguments:
-    """Train an n-tuple network by TD(0) self-play, then play it against the baselines."""
-
-    settings: tyro.conf.OmitArgPrefixes[Settings]
-    out: Path | None = None
-    """Folder for weights, checkpoint and metrics. Default: a new one in runs/ named by date and time."""
-    resume: Path | None = None
-    """Folder of a run to continue, with the settings it was started with; only --games may be given with it."""
-    checkpoint_seconds: float = 10.0
-    """Seconds between two checkpoints."""
-    final_openings: int = 500
-    """Openings of the final matches, 8 random plies each, every one played twice with colours swapped."""
-
-
-EVALUATION_OPENINGS: Final = 100
-OPENING_PLIES: Final = 8
-EVALUATION_SEED: Final = 20_000  # the same for all runs, and apart from the seeds of self-play
+    def _restore(self, arrays: dict[str, npt.NDArray[Any]], about: dict[str, Any]) -> None:
+        for tensor, name in ((self.weights, "weights"), (self._errors, "errors"), (self._absolute_errors, "absolute_errors")):
+            tensor.copy_(torch.from_numpy(arrays[name]))
+        self._games = PositionBatch(arrays["own"], arrays["opp"], arrays["side_to_move"], board_size=self.settings.board_size)
+        self._previous, self._previous_side = arrays["previous_lookups"], arrays["previous_side"]
+        self._has_previous = arrays["has_previous"]
+        self.games_done = int(about["games_done"])
+        self._error_sum, self._num_errors = float(about["error_sum"]), int(about["num_errors"])
+        self._rng.bit_generator.state = about["rng"]
 
 
 def train(learner: Learner, folder: Path, *, checkpoint_seconds: float = 10.0) -> bool:
     """Play until the games of the settings are done, with a progress line, metrics and checkpoints in `folder`.
 
     Returns whether they are done: False after Ctrl-C or a termination signal, which are obeyed after the current move and a
-    checkpoint. What is learned does not depend on how often the training is stopped and resumed.
+    checkpoint. What is learned does not depend on how often the training is stopped and resumed. Raises `ValueError` where it
+    diverges; the last good checkpoint stays. Sets PyTorch to one thread: the arrays of a move are too small to share, and
+    PyTorch's threads would contend with NumPy's.
     """
-    settings = learner.settings
-    # The arrays of a move are too small to share between threads, and PyTorch's threads would contend with NumPy's.
     torch.set_num_threads(1)
-    openings = random_openings(EVALUATION_OPENINGS, OPENING_PLIES, np.random.default_rng(EVALUATION_SEED), board_size=settings.board_size)
+    settings = learner.settings
     yardstick = make_agent(YARDSTICK[settings.board_size])
-    checkpoint = folder / CHECKPOINT_FILE
-    last_checkpoint = time.monotonic()
+    openings = random_openings(YARDSTICK_OPENINGS, OPENING_PLIES, rng=np.random.default_rng(YARDSTICK_SEED), board_size=settings.board_size)
     with (
-        MetricsLog(folder, "games", resume_step=learner.games_done) as log,
+        MetricsLog(folder, "games", METRICS, resume_step=learner.games_done) as log,
         tqdm(total=settings.games, initial=learner.games_done, unit=" games", smoothing=0.05, dynamic_ncols=True) as progress,
         _StopSignals() as stop,
     ):
+        last_checkpoint = time.monotonic()
         while learner.games_done < settings.games and not stop.received:
             before = learner.games_done
             learner.play_ply()
             progress.update(learner.games_done - before)
             if learner.games_done // settings.evaluate_every > before // settings.evaluate_every:
-                result = play_match(ntuple_agent(learner.network()), yardstick, openings, seed=EVALUATION_SEED)
-                metrics = {"score": result.score, "mean_absolute_error": learner.take_mean_error()}
-                log.write(learner.games_done, metrics)
+                result = play_match(ntuple_agent(learner.network()), yardstick, openings, seed=YARDSTICK_SEED[0])
+                log.write(learner.games_done, {"score": result.score, "mean_absolute_error": learner.take_mean_error()})
                 progress.set_postfix_str(f"score {result.score:.2f} vs {yardstick.name}")
             if time.monotonic() - last_checkpoint > checkpoint_seconds:
-                learner.save(checkpoint)
+                save_run(learner, folder)
                 last_checkpoint = time.monotonic()
-        learner.save(checkpoint)
-        learner.network().save(folder / NETWORK_FILE, {"settings": asdict(settings), "games": learner.games_done})
+        save_run(learner, folder)
     return learner.games_done >= settings.games
+
+
+def save_run(learner: Learner, folder: Path) -> None:
+    """Write the network and the checkpoint of a run. Raises `ValueError`, and writes nothing, where training has diverged."""
+    network = learner.network()
+    network.save(folder / NETWORK_FILE, {"settings": asdict(learner.settings), "games": learner.games_done})
+    learner.save(folder / CHECKPOINT_FILE)
 
 
 class _StopSignals:
@@ -300,63 +318,122 @@ class _StopSignals:
         for number, handler in self._previous.items():
             signal.signal(number, handler)
 
-    def _remember(self, number: int, _frame: FrameType | None) -> None:
+    def _remember(self, _number: int, _frame: FrameType | None) -> None:
         if self.received:
-            signal.signal(number, self._previous[signal.Signals(number)])
-            signal.raise_signal(number)
+            raise KeyboardInterrupt
         self.received = True
 
 
 def evaluate(network: NTupleNetwork, num_openings: int) -> str:
     """The table of matches against the panel, one move ahead on both sides."""
     size = network.board_size
-    openings = random_openings(num_openings, OPENING_PLIES, np.random.default_rng(EVALUATION_SEED + 1), board_size=size)
+    openings = random_openings(num_openings, OPENING_PLIES, rng=np.random.default_rng(PANEL_SEED), board_size=size)
     agent = ntuple_agent(network)
-    return format_results([play_match(agent, make_agent(spec), openings, seed=EVALUATION_SEED + 1) for spec in PANEL[size]])
+    return format_results([play_match(agent, make_agent(spec), openings, seed=PANEL_SEED[0]) for spec in PANEL[size]])
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """Train an n-tuple network by TD(0) self-play, then play it against the baselines."""
+
+    settings: tyro.conf.OmitArgPrefixes[Settings]
+    out: Path | None = None
+    """Folder for weights, checkpoint and metrics. Default: a new one in runs/ named by date and time."""
+    resume: Path | None = None
+    """Folder of a run to continue. Its settings are kept, and of them only --games may be given anew."""
+    device: Literal["cpu", "cuda"] = "cpu"
+    """Where the weights are kept, looked up and changed. The rules stay on the CPU, so cuda helps little here."""
+    checkpoint_seconds: float = 10.0
+    """Seconds between two checkpoints."""
+    final_openings: int = 500
+    """Openings of the final matches, 8 random plies each, every one played twice with colours swapped."""
 
 
 def main(argv: Sequence[str] | None = None) -> None:
     """The command line. argv: its arguments, by default those of the process."""
+    argv = sys.argv[1:] if argv is None else argv
     arguments = tyro.cli(Arguments, prog="python -m training.td_ntuple", args=argv)
+    given = {field.name for field in fields(Settings) for word in argv if word.split("=")[0] in _flags(field.name)}
     try:
-        code = _run(arguments)
+        learner, folder = _prepare(arguments, given)
     except (CheckpointError, OSError, ValueError) as error:
-        sys.exit(f"td_ntuple: {error}")
+        sys.exit(f"td_ntuple: {' '.join(str(error).split())}")
+    try:
+        with FileLock(folder / ".lock", timeout=0):
+            code = _run(learner, folder, arguments)
+    except Timeout:
+        sys.exit(f"td_ntuple: another run is going on in {folder}")
+    except KeyboardInterrupt:
+        sys.exit(f"td_ntuple: interrupted; the weights and checkpoint last saved are in {folder}")
     sys.exit(code)
 
 
-def _run(arguments: Arguments) -> int:
-    settings = arguments.settings
-    if arguments.resume:
-        default = Settings()
-        if replace(settings, games=default.games) != default or arguments.out:
-            raise ValueError("--resume continues a run with its own settings in its own folder; only --games goes with it")
-        folder = arguments.resume
-        learner = Learner.load(folder / CHECKPOINT_FILE)
-        if settings.games != default.games:
-            learner.settings = replace(learner.settings, games=settings.games)
-    else:
-        folder = arguments.out or Path("runs") / time.strftime("td_ntuple-%Y%m%d-%H%M%S")
-        if (folder / CHECKPOINT_FILE).exists():
-            raise ValueError(f"{folder} holds a run already: continue it with --resume {folder}, or choose another --out")
-        learner = Learner(settings)
-        folder.mkdir(parents=True, exist_ok=True)
+def _flags(name: str) -> tuple[str, str]:
+    return f"--{name}", f"--{name.replace('_', '-')}"
 
+
+def _prepare(arguments: Arguments, given: set[str]) -> tuple[Learner, Path]:
+    """What to train and where, from arguments that make sense. given: the settings that the command line names."""
+    if arguments.final_openings < 1:
+        raise ValueError(f"final_openings {arguments.final_openings}: must be at least 1")
+    if not arguments.checkpoint_seconds >= 0:
+        raise ValueError(f"checkpoint_seconds {arguments.checkpoint_seconds}: must not be negative")
+    if arguments.device == "cuda" and not torch.cuda.is_available():
+        raise ValueError("device cuda: PyTorch finds no CUDA device here")
+    if arguments.resume:
+        refused = sorted(given - {"games"}) + ["out"] * (arguments.out is not None)
+        if refused:
+            raise ValueError(
+                f"--{refused[0].replace('_', '-')} does not go with --resume: a run keeps its folder and its settings, but --games"
+            )
+        games = arguments.settings.games if "games" in given else None
+        return Learner.load(arguments.resume / CHECKPOINT_FILE, games=games, device=arguments.device), arguments.resume
+    learner = Learner(arguments.settings, arguments.device)
+    if arguments.out:
+        for name in (CHECKPOINT_FILE, NETWORK_FILE, METRICS_FILE):
+            if (arguments.out / name).exists():
+                raise ValueError(f"{arguments.out} has a {name} already: continue that run with --resume, or choose another --out")
+        arguments.out.mkdir(parents=True, exist_ok=True)
+        return learner, arguments.out
+    return learner, _new_folder(Path("runs"), time.strftime("td_ntuple-%Y%m%d-%H%M%S"))
+
+
+def _new_folder(parent: Path, name: str) -> Path:
+    """A folder that nobody else has, of this name or with a number behind it."""
+    parent.mkdir(parents=True, exist_ok=True)
+    number = 1
+    while True:
+        folder = parent / (name if number == 1 else f"{name}-{number}")
+        try:
+            folder.mkdir()
+        except FileExistsError:
+            number += 1
+        else:
+            return folder
+
+
+def _run(learner: Learner, folder: Path, arguments: Arguments) -> int:
+    """Train and evaluate; the exit status."""
     print(f"Training to {learner.settings.games} games in {folder} (Ctrl-C stops and keeps what is learned)", flush=True)
     start = time.monotonic()
     done = train(learner, folder, checkpoint_seconds=arguments.checkpoint_seconds)
-    resume = f"{_python()} -m training.td_ntuple --resume {folder}"
+    python, quoted = shlex.quote(_python()), shlex.quote(str(folder))
+    resume = f"{python} -m training.td_ntuple --resume {quoted}"
     if not done:
         print(f"Stopped after {learner.games_done} games. Continue with\n  {resume}")
         return 130
     print(f"Trained in {time.monotonic() - start:.0f} s. Playing the baselines ...", flush=True)
     print(evaluate(learner.network(), arguments.final_openings))
+    size = learner.settings.board_size
+    spec = shlex.quote(f"ntuple:{folder / NETWORK_FILE}")
+    board = "" if size == 8 else f" --board-size {size}"
     print(
         f"Weights: {folder / NETWORK_FILE}\n"
         "Next:\n"
-        f"  {_python()} -m training.evaluation.match ntuple:{folder / NETWORK_FILE} positional --epsilon 0.1\n"
-        f"  {resume} --games {3 * learner.games_done // 1000 * 1000}\n"
-        f"  {_python()} -m tensorboard.main --logdir {folder.parent}"
+        f"  {python} -m training.evaluation.match {spec} {YARDSTICK[size]}{board} --epsilon 0.1\n"
+        f"  {python} -m agents.play {spec}{board}\n"
+        f"  {resume} --games {3 * learner.settings.games}\n"
+        f"  {python} -m tensorboard.main --logdir {shlex.quote(str(folder.parent))}"
     )
     return 0
 

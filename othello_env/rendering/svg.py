@@ -50,9 +50,9 @@ def game_svg(game: Game, *, size: int = 360, seconds_per_move: float = 0.8) -> s
     duration = frames * seconds_per_move
     parts = []
     for square in range(n * n):
-        colors = [_COLORS["black"] if p.black >> square & 1 else _COLORS["white"] if p.white >> square & 1 else "none" for p in positions]
+        colors = [_fill(position, square) for position in positions]
         x, y = _center(square, n)
-        if set(colors) != {"none"}:
+        if set(colors) != {"transparent"}:
             parts.append(f'<circle cx="{x}" cy="{y}" r="21" fill="{colors[-1]}">{_steps("fill", colors, frames, duration)}</circle>')
     if game.moves:
         places = [_center(move, n) for move in game.moves]
@@ -66,6 +66,12 @@ def game_svg(game: Game, *, size: int = 360, seconds_per_move: float = 0.8) -> s
 def save_svg(path: Path, svg: str) -> None:
     """Write an SVG document."""
     path.write_text(svg, encoding="utf-8")
+
+
+def _fill(position: Position, square: int) -> str:
+    if position.black >> square & 1:
+        return _COLORS["black"]
+    return _COLORS["white"] if position.white >> square & 1 else "transparent"
 
 
 def _steps(attribute: str, values: Sequence[str], frames: int, duration: float) -> str:

@@ -1,13 +1,29 @@
 from __future__ import annotations
 
+import pickle
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from agents import Agent, make_agent
 from agents.base import AfterstateAgent, best_afterstates
 from othello_env import PASS, Position, PositionBatch
+from tests.agents.test_league import PLAYER
+from tests.agents.test_ntuple import network_of
 
-SPECS = ["random", "greedy", "positional", "positional:table=heur", "positional:table=bench"]
+SPECS = ["random", "greedy", "positional", "positional:table=heur", "positional:table=bench", "ntuple", "league"]
+
+
+@pytest.fixture(params=SPECS)
+def agent(request: pytest.FixtureRequest, tmp_path: Path) -> Agent:
+    if request.param == "ntuple":
+        network_of(8).save(tmp_path / "net")
+        return make_agent(f"ntuple:{tmp_path / 'net'}")
+    if request.param == "league":
+        (tmp_path / "player.txt").write_text(PLAYER)
+        return make_agent(f"league:{tmp_path / 'player.txt'}")
+    return make_agent(request.param)
 
 
 def mixed_positions(rng: np.random.Generator, size: int = 300) -> PositionBatch:
@@ -21,9 +37,7 @@ def mixed_positions(rng: np.random.Generator, size: int = 300) -> PositionBatch:
     return games
 
 
-@pytest.mark.parametrize("spec", SPECS)
-def test_agents_play_legal_moves_and_leave_the_positions_alone(spec: str, rng: np.random.Generator) -> None:
-    agent: Agent = make_agent(spec)
+def test_agents_play_legal_moves_and_leave_the_positions_alone(agent: Agent, rng: np.random.Generator) -> None:
     positions = mixed_positions(rng)
     assert positions.is_over.any()
     before = list(positions)
@@ -35,27 +49,41 @@ def test_agents_play_legal_moves_and_leave_the_positions_alone(spec: str, rng: n
     positions.step(moves)
 
 
-@pytest.mark.parametrize("spec", SPECS)
-def test_agents_repeat_with_their_seed_and_handle_one_position_like_many(spec: str, rng: np.random.Generator) -> None:
-    agent = make_agent(spec)
+def test_agents_repeat_with_their_seed(agent: Agent, rng: np.random.Generator) -> None:
     positions = mixed_positions(rng)
     first, second = (agent.select_moves(positions, np.random.default_rng(1)) for _ in range(2))
     assert first.tolist() == second.tolist()
-    single = agent.select_moves(positions.take(np.array([5])), rng)
-    assert single.shape == (1,)
     assert agent.select_moves(positions.take(np.array([], dtype=np.int64)), rng).shape == (0,)
+
+
+def test_agents_play_one_position_as_they_play_it_among_many(agent: Agent, rng: np.random.Generator) -> None:
+    if agent.name == "random":
+        pytest.skip("plays anything")
+    positions = mixed_positions(rng, 60)
+    alone = [int(agent.select_moves(positions.take(np.array([row])), rng)[0]) for row in range(60)]
+    together = np.stack([agent.select_moves(positions, rng) for _ in range(30)])
+    untied = np.flatnonzero((together == together[0]).all(axis=0))  # where moves are tied, chance decides
+    assert len(untied) > 5
+    assert [alone[row] for row in untied] == together[0, untied].tolist()
+
+
+def test_agents_can_be_pickled_for_worker_processes(agent: Agent, rng: np.random.Generator) -> None:
+    positions = mixed_positions(rng, 60)
+    copied = pickle.loads(pickle.dumps(agent))
+    moves = [a.select_moves(positions, np.random.default_rng(2)).tolist() for a in (agent, copied)]
+    assert moves[0] == moves[1]
 
 
 def test_the_highest_value_of_each_row_is_chosen() -> None:
     rows = np.array([0, 0, 2, 2, 2, 5])
     values = np.array([1.0, 2.0, -3.0, -1.0, -2.0, -9.0])
-    assert best_afterstates(rows, values, np.random.default_rng(0)).tolist() == [1, 3, 5]
+    assert best_afterstates(rows, values, rng=np.random.default_rng(0)).tolist() == [1, 3, 5]
 
 
 def test_ties_are_broken_evenly() -> None:
     rows = np.repeat(np.arange(9000), 4)
     values = np.tile([1.0, 1.0 + 1e-9, 0.0, 1.0], 9000)
-    chosen = best_afterstates(rows, values, np.random.default_rng(0)) % 4
+    chosen = best_afterstates(rows, values, rng=np.random.default_rng(0)) % 4
     counts = np.bincount(chosen, minlength=4)
     assert counts[2] == 0
     assert (abs(counts[[0, 1, 3]] - 3000) < 5 * 3000**0.5).all()
@@ -70,3 +98,8 @@ def test_an_afterstate_agent_sees_the_position_after_its_own_move() -> None:
     agent = AfterstateAgent("to the corner", lambda after: (after.own & np.uint64(1) != 0).astype(np.float32))
     position = Position.parse("-OX" + "-OX" + "-" * 58 + "X")
     assert agent.select_moves(PositionBatch.from_positions([position]), np.random.default_rng(0)).tolist() == [0]
+
+
+def test_values_that_are_no_numbers_are_refused() -> None:
+    with pytest.raises(ValueError, match="1 of 3 values are not finite"):
+        best_afterstates(np.array([0, 0, 1]), np.array([0.0, np.nan, 1.0]), rng=np.random.default_rng(0))

@@ -54,6 +54,10 @@ def test_white_plays_for_the_lowest_value_where_the_player_sees_colours(tmp_path
         (PLAYER.replace("7 8", "7 nan"), "line 5: 'nan' where a weight"),
         (PLAYER + "9", "line 6: '9' after the last group"),
         ("1\n99 1\n", "line 2: '99' where the number of squares"),
+        (PLAYER.replace("63 62", "63 63"), "line 4: the tuple 63 63 has a square twice"),
+        (PLAYER.replace("7 8", "7 1_0"), "line 5: '1_0' where a weight"),
+        (PLAYER.replace("7 8", "7 1e200"), "line 5: '1e200' where a weight"),
+        ("1" * 5000, "where the number of tuple groups"),
     ],
 )
 def test_a_damaged_player_is_refused_with_the_line(text: str, message: str, tmp_path: Path) -> None:
@@ -70,3 +74,13 @@ def test_the_published_players_are_read(shared_data: Path) -> None:
     assert len(all_2_tuples.weights) == 288
     best = parse_league_player((shared_data / "players" / "cocmaes-4+2x2.txt").read_text())
     assert len(best.weights) == 2511
+
+
+def test_windows_line_ends_are_read() -> None:
+    assert parse_league_player(PLAYER.replace("\n", "\r\n")).weights.tolist() == list(range(9))
+
+
+def test_a_player_refuses_other_boards(tmp_path: Path) -> None:
+    (tmp_path / "player.txt").write_text(PLAYER)
+    with pytest.raises(ValueError, match="plays on board_size 8, not 6"):
+        make_agent(f"league:{tmp_path / 'player.txt'}").select_moves(PositionBatch.start(1, 6), np.random.default_rng(0))

@@ -2,15 +2,18 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.ntuple import NTupleNetwork, mirrored_indices, ntuple_agent, straight_and_corner_groups, table_sizes
+from agents import AgentSpecError, make_agent
+from agents.ntuple import NTupleEvaluator, NTupleNetwork, mirrored_indices, ntuple_agent, straight_and_corner_groups, table_sizes
 from agents.weight_file import CheckpointError, read_weights, write_weights
 from othello_env import Game, Position, PositionBatch
+from othello_env.batch import Afterstates
 from othello_env.squares import parse_square
 from othello_env.symmetry import NUM_SYMMETRIES, transform_position
 from tests.strategies import scattered_positions
@@ -83,7 +86,7 @@ def test_small_boards_have_no_such_patterns() -> None:
 
 
 def test_weights_must_fit_the_tuples() -> None:
-    with pytest.raises(ValueError, match=r"weights of shape \(8,\): these tuples need 9"):
+    with pytest.raises(ValueError, match=r"weights float32 of shape \(8,\): these tuples need 9 floating ones"):
         NTupleNetwork((((0, 1),),), np.zeros(8, dtype=np.float32))
     with pytest.raises(ValueError, match="must have one length"):
         NTupleNetwork((((0, 1), (2,)),), np.zeros(9, dtype=np.float32))
@@ -104,7 +107,7 @@ def test_a_move_that_wins_the_game_beats_any_sum_of_weights() -> None:
 
 def test_an_agent_refuses_a_board_that_it_was_not_trained_for() -> None:
     agent = ntuple_agent(network_of(6))
-    with pytest.raises(ValueError, match="trained for board_size 6, not 8"):
+    with pytest.raises(ValueError, match="plays on board_size 6, not 8"):
         agent.select_moves(PositionBatch.start(1), np.random.default_rng(0))
 
 
@@ -124,7 +127,7 @@ def test_a_damaged_missing_or_foreign_file_is_refused_in_one_line(tmp_path: Path
     network_of(6).save(path)
     whole = path.read_bytes()
     other = tmp_path / "other.safetensors"
-    write_weights(other, "something else", {"weights": np.zeros(3)}, {})
+    write_weights(other, "something else", tensors={"weights": np.zeros(3)}, about={})
     cases = {"empty": b"", "cut": whole[: len(whole) // 2], "noise": bytes(range(256)) * 20, "text": b"{}", "header": whole[:100]}
     for name, content in cases.items():
         broken = tmp_path / name
@@ -132,8 +135,8 @@ def test_a_damaged_missing_or_foreign_file_is_refused_in_one_line(tmp_path: Path
         with pytest.raises(CheckpointError, match=name) as caught:
             NTupleNetwork.load(broken)
         assert "\n" not in str(caught.value)
-    for missing in (tmp_path / "nothing", tmp_path):
-        with pytest.raises(CheckpointError, match="no such file"):
+    for missing, message in ((tmp_path / "nothing", "no such file"), (tmp_path, "is a folder")):
+        with pytest.raises(CheckpointError, match=message):
             NTupleNetwork.load(missing)
     with pytest.raises(CheckpointError, match="holds 'something else'"):
         NTupleNetwork.load(other)
@@ -146,3 +149,68 @@ def test_a_later_format_version_is_refused(tmp_path: Path) -> None:
     save_file({"weights": np.zeros(1, dtype=np.float32)}, tmp_path / "new", {"about": json.dumps(about)})
     with pytest.raises(CheckpointError, match="format version 99"):
         NTupleNetwork.load(tmp_path / "new")
+
+
+GOOD: dict[str, Any] = {"board_size": 8, "groups": [[[0, 1]]]}
+
+
+@pytest.mark.parametrize(
+    ("about", "weights"),
+    [
+        ([1, 2], np.zeros(9, dtype=np.float32)),
+        ("text", np.zeros(9, dtype=np.float32)),
+        (None, np.zeros(9, dtype=np.float32)),
+        ({"board_size": 8}, np.zeros(9, dtype=np.float32)),
+        ({"groups": [[[0, 1]]]}, np.zeros(9, dtype=np.float32)),
+        ({**GOOD, "groups": 1}, np.zeros(9, dtype=np.float32)),
+        ({**GOOD, "groups": []}, np.zeros(0, dtype=np.float32)),
+        ({**GOOD, "groups": [[]]}, np.zeros(1, dtype=np.float32)),
+        ({**GOOD, "groups": [[[0, 64]]]}, np.zeros(9, dtype=np.float32)),
+        ({**GOOD, "groups": [[[0, -1]]]}, np.zeros(9, dtype=np.float32)),
+        ({**GOOD, "groups": [[[0, 0]]]}, np.zeros(9, dtype=np.float32)),
+        ({**GOOD, "groups": [[[0, 1.0]]]}, np.zeros(9, dtype=np.float32)),
+        ({**GOOD, "board_size": "8"}, np.zeros(9, dtype=np.float32)),
+        ({**GOOD, "board_size": 5}, np.zeros(9, dtype=np.float32)),
+        (GOOD, np.zeros(9, dtype=np.int64)),
+        (GOOD, np.full(9, np.nan, dtype=np.float32)),
+        (GOOD, np.zeros((3, 3), dtype=np.float32)),
+        (GOOD, np.zeros(8, dtype=np.float32)),
+    ],
+)
+def test_a_file_with_other_things_in_it_is_refused_in_one_line(tmp_path: Path, about: Any, weights: Any) -> None:
+    from safetensors.numpy import save_file
+
+    header = {"kind": "ntuple", "format_version": 1, **about} if isinstance(about, dict) else about
+    save_file({"weights": weights}, tmp_path / "net", {"about": json.dumps(header)})
+    with pytest.raises(CheckpointError, match="net") as caught:
+        NTupleNetwork.load(tmp_path / "net")
+    assert "\n" not in str(caught.value)
+    with pytest.raises(AgentSpecError, match="net"):
+        make_agent(f"ntuple:{tmp_path / 'net'}")
+
+
+def test_endings_are_worth_their_result_and_more_the_higher_they_are_won() -> None:
+    positions = [Position.parse(board.ljust(64, "-") + "X") for board in ("XXX", "XXXX", "OOO", "XX--OO")]
+    assert all(position.is_over for position in positions)
+    own, opp = (np.array([getattr(p, name) for p in positions], dtype=np.uint64) for name in ("own", "opp"))
+    after = Afterstates(np.arange(4), np.zeros(4, dtype=np.int64), own, opp, np.zeros(4, dtype=np.uint8), 8)
+    weights = np.array([9, 9, 9], dtype=np.float32)
+    won, won_higher, lost, drawn = NTupleEvaluator(NTupleNetwork((((0,),),), weights))(after).tolist()
+    assert won_higher > won > 1000
+    assert lost == -won
+    assert drawn == 0
+
+
+def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "net"
+    network_of(6, seed=1).save(path)
+    before = path.read_bytes()
+
+    def fail(_descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", fail)
+    with pytest.raises(OSError, match="No space left"):
+        network_of(6, seed=2).save(path)
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]

@@ -38,9 +38,11 @@ def test_every_spec_is_described() -> None:
         ("positional:depth=3", "'depth=3' is no parameter of it, or comes twice; expected positional:table=swh|heur|bench"),
         ("ntuple", "file is missing; expected ntuple:FILE"),
         ("ntuple:", "file is missing"),
-        ("ntuple:/does/not/exist", "/does/not/exist: no such file"),
-        ("league:/does/not/exist", "no such file: /does/not/exist"),
-        ("league:a,b", "'b' is no parameter of it"),
+        ("ntuple:/does/not/exist", "'/does/not/exist': no such file"),
+        ("league:/does/not/exist", "no such file: '/does/not/exist'"),
+        ("league:/not/a\nfile", "no such file"),
+        ("ntuple:/not/a\nfile", "no such file"),
+        ("league:a,view=mover,view=mover", "'view=mover' is no parameter of it, or comes twice"),
         ("league:a,view=white", "view=white; expected one of mover, black"),
     ],
 )
@@ -55,3 +57,11 @@ def test_a_folder_is_no_player(tmp_path: Path) -> None:
     for name in ("ntuple", "league"):
         with pytest.raises(AgentSpecError, match=tmp_path.name):
             make_agent(f"{name}:{tmp_path}")
+
+
+@pytest.mark.parametrize("name", ["a,b", "a=b", "a,b=c,d", "view", "with space", "file=x"])
+def test_names_of_files_may_hold_commas_and_equals_signs(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text("1\n1 1\n0\n0 0 1\n")
+    assert make_agent(f"league:{tmp_path / name}").name == f"league:{name},view=mover"
+    assert make_agent(f"league:{tmp_path / name},view=black").name == f"league:{name},view=black"
+    assert make_agent(f"league:view=black,file={tmp_path / name}").name == f"league:{name},view=black"

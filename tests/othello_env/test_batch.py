@@ -77,7 +77,9 @@ def test_afterstates_are_seen_by_the_side_that_moved(positions: list[Position]) 
     assert after.own.tolist() == [child.opp for child in children]
     assert after.opp.tolist() == [child.own for child in children]
     assert after.side.tolist() == [p.side_to_move for _, p, _ in moves]
-    assert after.terminal().tolist() == [index for index, child in enumerate(children) if child.is_over]
+    ends, differences = after.results()
+    assert ends.tolist() == [index for index, child in enumerate(children) if child.is_over]
+    assert differences.tolist() == [child.opp.bit_count() - child.own.bit_count() for child in children if child.is_over]
 
 
 @pytest.mark.parametrize("board_size", [4, 6, 8])

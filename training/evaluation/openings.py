@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from itertools import cycle, islice
 from pathlib import Path
 
 import numpy as np
@@ -9,39 +11,54 @@ import numpy as np
 from othello_env.errors import RecordFormatError
 from othello_env.game import Game
 from othello_env.position import Position
-from othello_env.squares import BOARD_SIZES
 
 
-def random_openings(num_openings: int, num_plies: int, rng: np.random.Generator, *, board_size: int = 8) -> list[Position]:
+def random_openings(num_openings: int, num_plies: int, *, rng: np.random.Generator, board_size: int = 8) -> list[Position]:
     """Positions after uniformly random plies from the start, none of them over. They may repeat where few plies allow few."""
     start = Position.start(board_size)
     return [Game.random(num_plies, rng, start).final for _ in range(num_openings)]
 
 
-def load_openings(path: Path) -> list[Position]:
+def load_openings(path: Path, *, board_size: int = 8) -> list[Position]:
     """Read a file with one opening a line: a transcript ("f5d6c3") or a position ("---...--- X").
 
     Empty lines and what follows a `#` do not count. Raises `RecordFormatError` with the line for an opening that cannot be read,
-    is over, or differs in board size from those before, and for a file without openings.
+    is over, or is of another board size, and for a file without openings; `OSError` for a file that cannot be read.
     """
     openings: list[Position] = []
-    for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), 1):
+    for number, line in enumerate(path.read_text(encoding="utf-8-sig", errors="replace").splitlines(), 1):
         text = line.partition("#")[0].strip()
         if not text:
             continue
         try:
-            openings.append(_parse_opening(text))
+            # A transcript has digits, a position has none.
+            position = Game.parse(text, Position.start(board_size)).final if re.search("[0-9]", text) else Position.parse(text)
         except ValueError as error:
             raise RecordFormatError(f"{path}, line {number}: {error}") from None
-        if openings[-1].is_over or openings[-1].board_size != openings[0].board_size:
-            raise RecordFormatError(f"{path}, line {number}: the game is over, or the board size differs, in {text}")
+        if position.is_over or position.board_size != board_size:
+            raise RecordFormatError(f"{path}, line {number}: {text} is over, or not of board size {board_size}")
+        openings.append(position)
     if not openings:
         raise RecordFormatError(f"{path}: no openings in it")
     return openings
 
 
-def _parse_opening(text: str) -> Position:
-    squares, *side = text.split()
-    if len(side) == 1 and len(squares) in {n * n for n in BOARD_SIZES}:
-        return Position.parse(text)
-    return Game.parse(text).final
+def parse_openings(source: str, num_games: int, *, seed: int, board_size: int = 8) -> list[Position]:
+    """Openings as command lines name them, one for each pair of games.
+
+    source: "start", "random:PLIES", or a file for `load_openings`, which is gone through from the top as often as needed.
+    num_games: even; 0 plays every opening of a file once. Raises `ValueError` or `OSError`.
+    """
+    if num_games < 0 or num_games % 2:
+        raise ValueError(f"games {num_games}: every opening is played twice, so the number must be even, and not negative")
+    random = re.fullmatch("random:([0-9]{1,2})", source)
+    if source != "start" and not random:
+        if source.startswith("random:"):
+            raise ValueError(f"openings {source!r}: expected a number of plies after random:")
+        openings = load_openings(Path(source), board_size=board_size)
+        return list(islice(cycle(openings), num_games // 2 or len(openings)))
+    if not num_games:
+        raise ValueError(f"openings {source!r} need a number of games")
+    if random:
+        return random_openings(num_games // 2, int(random[1]), rng=np.random.default_rng(seed), board_size=board_size)
+    return [Position.start(board_size)] * (num_games // 2)

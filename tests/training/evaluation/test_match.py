@@ -11,8 +11,8 @@ import pytest
 from agents import Agent, make_agent
 from agents.base import Moves
 from othello_env import IllegalMoveError, Position, PositionBatch
-from training.evaluation.match import MatchResult, format_results, main, parse_openings, play_match, score_interval
-from training.evaluation.openings import load_openings, random_openings
+from training.evaluation.match import MatchResult, format_results, main, play_match, score_interval
+from training.evaluation.openings import random_openings
 
 
 @dataclass
@@ -44,22 +44,22 @@ def test_every_opening_is_played_with_both_colours() -> None:
 
 
 def test_scores_and_disc_differences_are_the_first_agents() -> None:
-    result = play_match(make_agent("positional"), make_agent("random"), random_openings(200, 4, np.random.default_rng(0)), seed=1)
+    result = play_match(make_agent("positional"), make_agent("random"), random_openings(200, 4, rng=np.random.default_rng(0)), seed=1)
     assert result.score > 0.7
-    swapped = play_match(make_agent("random"), make_agent("positional"), random_openings(200, 4, np.random.default_rng(0)), seed=1)
+    swapped = play_match(make_agent("random"), make_agent("positional"), random_openings(200, 4, rng=np.random.default_rng(0)), seed=1)
     assert swapped.score < 0.3
     np.testing.assert_array_equal((np.sign(result.disc_differences) + 1) / 2, result.scores)
     assert result.wins + result.draws + result.losses == result.games == 400
 
 
 def test_a_match_repeats_with_its_seed() -> None:
-    openings = random_openings(50, 6, np.random.default_rng(0))
+    openings = random_openings(50, 6, rng=np.random.default_rng(0))
     results = [play_match(make_agent("random"), make_agent("greedy"), openings, seed=seed) for seed in (1, 1, 2)]
     assert results[0].disc_differences.tolist() == results[1].disc_differences.tolist() != results[2].disc_differences.tolist()
 
 
 def test_pairs_are_split_over_several_lockstep_batches() -> None:
-    openings = random_openings(23, 6, np.random.default_rng(0))
+    openings = random_openings(23, 6, rng=np.random.default_rng(0))
     result = play_match(make_agent("greedy"), make_agent("random"), openings, lockstep=10)
     assert result.scores.shape == (23, 2)
 
@@ -136,27 +136,64 @@ def test_the_interval_covers_the_true_score_as_often_as_it_says(pairs: int, prob
 
 
 def test_the_table_shows_wins_draws_and_losses_in_this_order() -> None:
-    result = MatchResult(("one", "two"), np.array([[1, 0.5], [1, 0]]), np.array([[4, 0], [2, -2]]))
+    result = MatchResult(("one", "two"), np.array([[1, 0.5], [1, 0]]), np.array([[4, 0], [2, -2]]), 2)
     header, row = format_results([result]).splitlines()
     assert header.split() == ["agent", "opponent", "games", "wins", "draws", "losses", "score", "95%", "interval"]
     assert row.split()[:7] == ["one", "two", "4", "2", "1", "1", "0.625"]
 
 
-def test_openings_of_the_command_line(tmp_path: Path) -> None:
-    assert parse_openings("start", 3, 0) == [Position.start()] * 2
-    random = parse_openings("random:4", 20, 0)
-    assert len(random) == 10
-    assert all(sum(position.discs) == 8 for position in random)
-    assert random == parse_openings("random:4", 20, 0) != parse_openings("random:4", 20, 1)
-    file = tmp_path / "openings.txt"
-    file.write_text("f5d6\nf5f6\nf5f4\n")
-    assert parse_openings(str(file), 0, 0) == load_openings(file)
-    assert parse_openings(str(file), 10, 0) == [*load_openings(file), *load_openings(file)[:2]]
-    for wrong in ("random:x", "random:", "nothing.txt"):
-        with pytest.raises(FileNotFoundError):
-            parse_openings(wrong, 10, 0)
-    with pytest.raises(ValueError, match="needs a number"):
-        parse_openings("start", 0, 0)
+def test_pairs_that_are_copies_of_each_other_count_once() -> None:
+    def first_legal(positions: PositionBatch, rng: np.random.Generator) -> Moves:
+        lowest: Moves = positions.legal_mask().argmax(axis=1)
+        return lowest
+
+    agents = Scripted("one", first_legal), Scripted("two", first_legal)
+    start = play_match(*agents, [Position.start()] * 500)
+    assert start.distinct_pairs == 1
+    assert start.interval[1] - start.interval[0] > 0.6
+    assert "only 1 of these 500 pairs" in format_results([start])
+    varied = play_match(*agents, random_openings(300, 8, rng=np.random.default_rng(0)))
+    assert varied.distinct_pairs > 280
+    repeated = play_match(*agents, random_openings(300, 8, rng=np.random.default_rng(0)) * 4)
+    assert repeated.distinct_pairs == varied.distinct_pairs
+    np.testing.assert_allclose(repeated.interval, varied.interval, atol=1e-9)
+    assert "only" not in format_results([varied])
+
+
+def test_an_agent_cannot_change_the_games() -> None:
+    def meddle(positions: PositionBatch, rng: np.random.Generator) -> Moves:
+        moves = positions.sample_moves(rng)
+        positions.reset(np.arange(len(positions)))
+        return moves
+
+    assert play_match(Scripted("meddler", meddle), make_agent("random"), [Position.start()] * 5).games == 10
+
+
+def test_random_moves_are_made_for_both_agents() -> None:
+    def first_legal(positions: PositionBatch, rng: np.random.Generator) -> Moves:
+        lowest: Moves = positions.legal_mask().argmax(axis=1)
+        return lowest
+
+    seen: dict[int, set[str]] = {0: set(), 1: set()}
+
+    def watch(positions: PositionBatch, rng: np.random.Generator) -> Moves:
+        for position in positions:
+            if sum(position.discs) == (6 if position.side_to_move == 0 else 5):
+                seen[position.side_to_move].add(str(position))
+        return first_legal(positions, rng)
+
+    play_match(Scripted("one", watch), Scripted("two", first_legal), [Position.start()] * 300, epsilon=0.3)
+    assert len(seen[1]) == 4  # White sees each of the other's first moves, so Black's moves were random
+    assert len(seen[0]) > 3  # Black sees several replies, so White's were
+
+
+def test_openings_with_white_to_move_or_a_forced_pass_are_played() -> None:
+    white_first = Position.parse(str(Position.start())[:-1] + "O")
+    blocked = Position.parse("XO" + "-" * 62 + " O")
+    first, second = Scripted("first"), Scripted("second")
+    result = play_match(first, second, [white_first, blocked])
+    assert result.games == 4
+    assert result.disc_differences[1].tolist() == [3, -3]  # Black alone can move, and wins whoever it is
 
 
 def test_the_command_prints_the_table(capsys: pytest.CaptureFixture[str]) -> None:
@@ -165,7 +202,15 @@ def test_the_command_prints_the_table(capsys: pytest.CaptureFixture[str]) -> Non
 
 
 @pytest.mark.parametrize(
-    "arguments", [("nobody", "random"), ("random", "random", "--openings", "no.txt"), ("random", "random", "--epsilon", "2")]
+    "arguments",
+    [
+        ("nobody", "random"),
+        ("random", "random", "--openings", "no.txt"),
+        ("random", "random", "--epsilon", "2"),
+        ("random", "random", "--games", "3"),
+        ("random", "random", "--seed", "-1"),
+        ("positional", "random", "--board-size", "6"),
+    ],
 )
 def test_the_command_refuses_a_wrong_argument_in_one_line(arguments: tuple[str, ...]) -> None:
     with pytest.raises(SystemExit, match=r"^match: [^\n]*$"):

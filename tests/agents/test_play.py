@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+
+from agents import make_agent
+from agents.human import HumanAgent, QuitGame
+from agents.opponent import AgentOpponent
+from agents.play import main, play_game
+from othello_env import Game, OthelloEnv, OthelloVsOpponentVectorEnv, Position, PositionBatch, sample_legal
+
+
+def typing(*answers: str) -> tuple[HumanAgent, list[str]]:
+    """A person who types these answers, and what is shown to them."""
+    left, shown = list(answers), []
+
+    def read(question: str) -> str:
+        if not left:
+            raise EOFError
+        shown.append(question)
+        return left.pop(0)
+
+    return HumanAgent(read, shown.append), shown
+
+
+def test_a_person_is_asked_until_the_move_is_legal() -> None:
+    human, shown = typing("z9", "", "a1", " D3 ")
+    moves = human.select_moves(PositionBatch.start(1), np.random.default_rng(0))
+    assert moves.tolist() == [19]
+    assert any("'z9' names no square" in line for line in shown)
+    assert "a1 is not legal; legal are d3 c4 f5 e6" in shown
+
+
+@pytest.mark.parametrize("answers", [("quit",), ("Q",), ()])
+def test_a_person_may_quit(answers: tuple[str, ...]) -> None:
+    human, _ = typing(*answers)
+    with pytest.raises(QuitGame):
+        human.select_moves(PositionBatch.start(1), np.random.default_rng(0))
+
+
+def test_a_game_is_told_with_its_passes() -> None:
+    game = Game.parse("f5f6d3g5h5h4f7h6")
+    black, _ = typing("f5", "d3", "h5", "f7")
+    white, _ = typing("f6", "g5", "h4", "h6", "c5")
+    told: list[str] = []
+    played = play_game(black, white, Position.start(), rng=np.random.default_rng(0), write=told.append)
+    assert played.moves[:8] == game.moves
+    assert played.moves[8] == 34
+    assert told[7:10] == ["white (human) plays h6", "black must pass", "white (human) plays c5"]
+
+
+def test_the_command_plays_a_whole_game(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    # The person tries every square in turn until the game is over.
+    names = [f"{column}{row}" for row in range(1, 5) for column in "abcd"]
+    monkeypatch.setattr("sys.stdin", io.StringIO("\n".join(names * 20)))
+    main(["greedy", "--board-size", "4", "--color", "white", "--seed", "1"])
+    output = capsys.readouterr().out
+    assert "black (greedy) plays" in output
+    transcript = output.splitlines()[-1].removeprefix("Transcript: ")
+    assert Game.parse(transcript, Position.start(4)).final.is_over
+
+
+def test_the_command_stops_at_the_end_of_the_input(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("d3\n"))
+    main(["random"])
+    output = capsys.readouterr().out
+    assert len(Game.parse(output.splitlines()[-1].removeprefix("Transcript: ")).moves) in (2, 3)
+
+
+def test_the_command_refuses_an_unknown_agent_in_one_line() -> None:
+    with pytest.raises(SystemExit, match=r"^play: 'nobody': no agent"):
+        main(["nobody"])
+    with pytest.raises(SystemExit, match=r"^play: positional:table=swh plays on board_size 8, not 6"):
+        main(["positional", "--board-size", "6", "--color", "white"])
+
+
+@pytest.mark.parametrize("spec", ["greedy", "positional:table=swh"])
+def test_agents_are_opponents_of_single_and_vector_environments(spec: str) -> None:
+    opponent = AgentOpponent(make_agent(spec))
+    env = gymnasium.make("othello_env/Othello-v0", opponent=opponent, seat="black").unwrapped
+    assert isinstance(env, OthelloEnv)
+    env.reset(seed=0)
+    env.step(19)
+    assert sum(env.position.discs) == 6
+    vector: Any = OthelloVsOpponentVectorEnv(300, opponent=opponent, autoreset_mode="SameStep")
+    observation, _ = vector.reset(seed=0)
+    rng, results = np.random.default_rng(0), []
+    for _ in range(70):
+        observation, rewards, terminated, _, _ = vector.step(sample_legal(observation["action_mask"], rng))
+        results += rewards[terminated].tolist()
+    assert len(results) > 300
+    assert np.mean(results) < -0.1  # both beat the random learner
+
+
+def test_an_opponent_passes_where_it_must() -> None:
+    env = OthelloEnv(opponent=AgentOpponent(make_agent("greedy")), seat="white", auto_pass=False)
+    env.reset(options={"moves": "f5f6d3g5h5h4f7"})
+    env.step(47)  # h6, after which Black must pass
+    assert env.position.side_to_move == 1
+    assert sum(env.position.discs) == 12
+
+
+def test_an_opponent_refuses_another_layout() -> None:
+    env = OthelloEnv(opponent=AgentOpponent(make_agent("greedy")), seat="white", channels="first")
+    with pytest.raises(ValueError, match=r"observation of shape \(2, 8, 8\)"):
+        env.reset()
