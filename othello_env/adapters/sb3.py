@@ -7,6 +7,7 @@ once. Needs `stable-baselines3`; MaskablePPO is in `sb3-contrib`.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -74,7 +75,9 @@ class OthelloVecEnv(VecEnv):
         return attr_name == "action_masks" or hasattr(self.env, attr_name)
 
     def get_attr(self, attr_name: str, indices: VecEnvIndices = None) -> list[Any]:
-        """An attribute of the environment, once for each of the games asked for."""
+        """An attribute of the environment, or the method "action_masks", once for each of the games asked for."""
+        if attr_name == "action_masks":
+            return [partial(self._mask.__getitem__, index) for index in self._get_indices(indices)]
         return [getattr(self.env, attr_name)] * len(list(self._get_indices(indices)))
 
     def set_attr(self, attr_name: str, value: Any, indices: VecEnvIndices = None) -> None:

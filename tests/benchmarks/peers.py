@@ -21,7 +21,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 
-from othello_env import Position, PositionBatch, othello_v0, perft
+from othello_env import OthelloVectorEnv, Position, PositionBatch, othello_v0, perft, sample_legal
 
 # A contestant does a fixed amount of work and returns how much that was; it prepares itself before it is handed over.
 Contestant = Callable[[], float]
@@ -101,6 +101,55 @@ def pgx_play(batch_size: int) -> Contestant:
         nonlocal carry
         carry = jax.block_until_ready(run(carry))
         return num_steps * batch_size
+
+    return work
+
+
+def vector_steps() -> None:
+    """Vector environments that deliver observation and mask as arrays at every step, finished games restarting, random actions."""
+
+    def ours(num_envs: int, **options: Any) -> Contestant:
+        env, rng = OthelloVectorEnv(num_envs, autoreset_mode="SameStep", **options), np.random.default_rng(0)
+        observation, _ = env.reset(seed=0)
+        steps = max(60, 1_000_000 // num_envs)
+
+        def work() -> float:
+            nonlocal observation
+            for _ in range(steps):
+                observation, *_ = env.step(sample_legal(observation["action_mask"], rng))
+            return steps * num_envs
+
+        return work
+
+    contestants = {f"OthelloVectorEnv, {size} games": ours(size) for size in (4_096, 16_384, 1_024)}
+    if has("pgx"):
+        contestants |= {f"pgx, {size} games": pgx_steps(size) for size in (1_024, 4_096)}
+    compare("Vector environment, observation and mask at every step", "steps/s", contestants)
+
+
+def pgx_steps(batch_size: int) -> Contestant:
+    """One jitted call a step, which gives the observation and the mask of all games."""
+    jax: Any = importlib.import_module("jax")
+    env: Any = importlib.import_module("pgx").make("othello")
+    step = jax.vmap(importlib.import_module("pgx.experimental").auto_reset(env.step, env.init))
+
+    def one_step(state: Any, key: Any) -> tuple[Any, Any]:
+        key, move_key, reset_key = jax.random.split(key, 3)
+        logits = jax.numpy.where(state.legal_action_mask, 0.0, -jax.numpy.inf)
+        moves = jax.random.categorical(move_key, logits, axis=-1)
+        return step(state, moves, jax.random.split(reset_key, batch_size)), key
+
+    jitted = jax.jit(one_step)
+    key = jax.random.PRNGKey(0)
+    state = jax.jit(jax.vmap(env.init))(jax.random.split(key, batch_size))
+    steps = max(20, 100_000 // batch_size)
+
+    def work() -> float:
+        nonlocal state, key
+        for _ in range(steps):
+            state, key = jitted(state, key)
+            jax.block_until_ready((state.observation, state.legal_action_mask))
+        return steps * batch_size
 
     return work
 
@@ -242,6 +291,7 @@ def training_games() -> None:
 
 COMPARISONS = {
     "batch": batched_play,
+    "vector": vector_steps,
     "single": single_game,
     "aec": aec_turns,
     "perft": perft_leaves,
