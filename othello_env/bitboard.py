@@ -167,9 +167,9 @@ def sample_squares(bits: BitboardArray, rng: np.random.Generator) -> npt.NDArray
 
 def unpack(bits: BitboardArray, num_squares: int = 64) -> npt.NDArray[np.uint8]:
     """The sets as 0/1 vectors: bits [B] uint64 to [B, num_squares] uint8."""
-    octets = np.ascontiguousarray(bits, dtype="<u8").view(np.uint8).reshape(-1, 8)
-    # Not with `count`, which sends unpackbits down a path that is 20 times slower.
-    return np.unpackbits(octets, axis=1, bitorder="little")[:, :num_squares]
+    octets = np.ascontiguousarray(bits, dtype="<u8").view(np.uint8)
+    # All in one row, which unpackbits does twice as fast as row by row, and twenty times as fast as with its `count`.
+    return np.unpackbits(octets, bitorder="little").reshape(-1, 64)[:, :num_squares]
 
 
 def unpack_contents(own: BitboardArray, opp: BitboardArray, num_squares: int = 64) -> npt.NDArray[np.int8]:
@@ -181,6 +181,10 @@ def unpack_contents(own: BitboardArray, opp: BitboardArray, num_squares: int = 6
 def pack(mask: npt.NDArray[np.generic]) -> BitboardArray:
     """The sets of the non-zero entries: mask [B, S], S at most 64, to [B] uint64. The inverse of `unpack`."""
     octets = np.zeros((len(mask), 8), dtype=np.uint8)
-    packed = np.packbits(mask != 0, axis=1, bitorder="little")
+    columns = mask.shape[1]
+    if columns % 8:
+        packed = np.packbits(mask != 0, axis=1, bitorder="little")
+    else:  # faster
+        packed = np.packbits((mask != 0).ravel(), bitorder="little").reshape(-1, columns // 8)
     octets[:, : packed.shape[1]] = packed
     return octets.view("<u8").reshape(-1).astype(np.uint64)

