@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pettingzoo.test import api_test, parallel_api_test, seed_test
+from pettingzoo.test import api_test, parallel_api_test, performance_benchmark, seed_test
 from pettingzoo.test.state_test import state_test
 from pettingzoo.utils import wrappers
 from pettingzoo.utils.conversions import turn_based_aec_to_parallel
@@ -66,6 +66,12 @@ def test_pettingzoo_accepts_the_environment(options: dict[str, Any]) -> None:
 def test_pettingzoo_accepts_the_state_and_the_parallel_conversion(options: dict[str, Any]) -> None:
     state_test(othello_v0.env(**options), turn_based_aec_to_parallel(othello_v0.env(**options)))
     parallel_api_test(turn_based_aec_to_parallel(othello_v0.env(**options)), num_cycles=200)
+
+
+@pytest.mark.slow
+def test_pettingzoos_performance_benchmark_runs_to_its_end(capsys: pytest.CaptureFixture[str]) -> None:
+    performance_benchmark(othello_v0.env())
+    assert "turns per second" in capsys.readouterr().out
 
 
 def test_pettingzoos_own_wrappers_do_what_the_guard_does() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from othello_env import PASS, Position, PositionBatch
+from othello_env import PASS, Position, PositionBatch, othello_v0
 
 NUM_GAMES = [pytest.param(200, id="quick"), pytest.param(20_000, id="long", marks=pytest.mark.slow)]
 
@@ -95,3 +95,22 @@ def assert_same_tree(state: object, position: Position, depth: int) -> None:
     if depth:
         for move in position.legal_squares():
             assert_same_tree(state.child(move), position.play(move), depth - 1)  # type: ignore[attr-defined]
+
+
+def test_pgx_numbers_squares_and_pass_alike_and_sees_the_same_planes() -> None:
+    pgx = pytest.importorskip("pgx")
+    jax = pytest.importorskip("jax")
+    env = pgx.make("othello")
+    state = env.init(jax.random.PRNGKey(0))
+    step = jax.jit(env.step)
+    ours = othello_v0.env(auto_pass=False)
+    ours.reset()
+    rng = np.random.default_rng(4)
+    while not ours.terminations[ours.agent_selection]:
+        observation = ours.last()[0]
+        assert np.asarray(state.legal_action_mask).astype(np.int8).tolist() == observation["action_mask"].tolist()
+        np.testing.assert_array_equal(np.asarray(state.observation), observation["observation"])
+        action = int(rng.choice(np.flatnonzero(observation["action_mask"])))
+        state = step(state, action)
+        ours.step(action)
+    assert sum(ours.position.discs) > 20
