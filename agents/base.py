@@ -72,12 +72,14 @@ class AfterstateAgent:
     """Looks one move ahead: plays the move whose afterstate has the highest value, ties broken at random.
 
     evaluate: gives each afterstate a value, [N], from the view of the side that made the move. board_size: the only one that it
-    can evaluate, or None for any; `select_moves` raises `ValueError` for another.
+    can evaluate, or None for any; `select_moves` raises `ValueError` for another. sees_colors: whether it plays black and white
+    differently.
     """
 
     name: str
     evaluate: Callable[[Afterstates], Values]
     board_size: int | None = None
+    sees_colors: bool = False
 
     def select_moves(self, positions: PositionBatch, rng: np.random.Generator) -> Moves:
         """See `Agent`."""

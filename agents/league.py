@@ -50,7 +50,7 @@ def league_agent(file: Path, *, view: View = "mover") -> AfterstateAgent:
     are, and White then plays for the lowest value. Raises `FileNotFoundError` or `RecordFormatError`.
     """
     network = parse_league_player(file.read_text(encoding="ascii", errors="replace"), str(file))
-    return AfterstateAgent(f"league:{file.name},view={view}", LeagueEvaluator(network, view), board_size=8)
+    return AfterstateAgent(f"league:{file.name},view={view}", LeagueEvaluator(network, view), board_size=8, sees_colors=view == "black")
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,11 +18,16 @@ from othello_env.position import BLACK
 class AgentOpponent:
     """An agent as the `opponent` of `OthelloEnv` (one game) and of `OthelloVsOpponentVectorEnv` (many).
 
-    It reads the position off the planes of the default layout, channels last, and calls the side to move black: an observation
-    does not say the colour, and no agent here plays the colours differently. Raises `ValueError` for another layout.
+    It reads the position off the planes of the default layout, channels last, and calls the side to move black, since an
+    observation does not say the colour. Raises `ValueError` for another layout, and for an agent that plays the colours
+    differently, such as `league:FILE,view=black`.
     """
 
     agent: Agent
+
+    def __post_init__(self) -> None:
+        if getattr(self.agent, "sees_colors", False):
+            raise ValueError(f"{self.agent.name} plays black and white differently, and an observation does not say which it is")
 
     def __call__(self, observation: npt.NDArray[Any], mask: npt.NDArray[np.int8], rng: np.random.Generator) -> Moves | int:
         """The agent's moves: one for a single observation (n, n, P), [K] for a batch [K, n, n, P]."""

@@ -15,6 +15,7 @@ from pettingzoo.utils.wrappers import OrderEnforcingWrapper
 
 from othello_env.errors import IllegalMoveError
 from othello_env.observation import Observation, ObservationFormat, ObservationOptions, state_planes, state_space
+from othello_env.options import check_switch
 from othello_env.position import Position, Scoring
 from othello_env.rendering.modes import FRAMES_PER_SECOND, RENDER_MODES, Renderer
 from othello_env.rendering.pixels import Frame
@@ -97,7 +98,7 @@ class raw_env(AECEnv[str, Observation, int]):  # noqa: N801  (PettingZoo's name)
         self.render_mode = render_mode
         self.board_size = check_board_size(board_size)
         self.pass_action = pass_square(self.board_size)
-        self.auto_pass = auto_pass
+        self.auto_pass = check_switch("auto_pass", auto_pass)
         self.illegal_reward = illegal_move_reward(reward, self.board_size)
         self._reward = reward_function(reward, scoring)
         self._rng = np.random.default_rng()
@@ -128,7 +129,10 @@ class raw_env(AECEnv[str, Observation, int]):  # noqa: N801  (PettingZoo's name)
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
         """Start a game. seed: of "random_plies"; None goes on with the generator as it is. options: see the class."""
-        rng = copy.deepcopy(self._rng) if seed is None else np.random.default_rng(seed)
+        if seed is not None:
+            rng = np.random.default_rng(seed)
+        else:  # a copy, where something may be drawn from it before the options are found to be wrong
+            rng = copy.deepcopy(self._rng) if options else self._rng
         position = start_position(options, rng, board_size=self.board_size, auto_pass=self.auto_pass)
         black_reward = self._black_reward(position)
         self._rng = rng
@@ -153,14 +157,14 @@ class raw_env(AECEnv[str, Observation, int]):  # noqa: N801  (PettingZoo's name)
         before = self._position
         move = operator.index(action)  # type: ignore[arg-type]
         position = before.play(move, auto_pass=self.auto_pass)
-        black_reward = self._black_reward(position)
+        black_reward = None if position.legal_moves else self._black_reward(position)
         passed = move == self.pass_action
         self._ply += not passed
         self._enter(position, move, passed=passed or position.side_to_move == before.side_to_move, black_reward=black_reward)
 
     def _black_reward(self, position: Position) -> float | None:
         """Black's reward in a position that ends the game; None in one that does not. A reward function of the user's may raise."""
-        return None if position.legal_moves or not position.is_over else float(self._reward(position))
+        return float(self._reward(position)) if position.is_over else None
 
     def _enter(self, position: Position, move: int | None, *, passed: bool, black_reward: float | None) -> None:
         """Take over a position and tell the agents of it."""

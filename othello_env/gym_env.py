@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, SupportsIndex, get_args
 
@@ -13,13 +15,13 @@ import numpy.typing as npt
 
 from othello_env.errors import IllegalMoveError, OpponentError
 from othello_env.observation import Observation, ObservationFormat
+from othello_env.options import Illegal, Seat, check_choice, check_options, check_switch
 from othello_env.position import BLACK, WHITE, Position, Scoring
 from othello_env.rendering.modes import FRAMES_PER_SECOND, RENDER_MODES, Renderer
 from othello_env.rendering.pixels import Frame
 from othello_env.reset_options import start_position
 from othello_env.rewards import Reward, RewardFunction, illegal_move_reward, reward_function
 from othello_env.squares import check_board_size
-from othello_env.vector_env import Illegal, Seat, check_choice
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -87,7 +89,7 @@ class OthelloEnv(gymnasium.Env[Any, Any]):
         self._renderer = Renderer(render_mode)
         self.render_mode = render_mode
         self.board_size = check_board_size(board_size)
-        self.auto_pass = auto_pass
+        self.auto_pass = check_switch("auto_pass", auto_pass)
         self.opponent: Opponent = opponent or random_opponent
         self._seat: Seat = seat
         self._illegal: Illegal = illegal
@@ -105,42 +107,56 @@ class OthelloEnv(gymnasium.Env[Any, Any]):
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Observation, dict[str, Any]]:
         """Start a game, up to the learner's first turn. seed: of the seat, random plies and the opponent. options: see the class."""
-        super().reset(seed=seed)
-        options = options or {}
+        options = dict(check_options(options))
         seat = options.get("seat", self._seat)
         check_choice("option seat", seat, get_args(Seat))
-        start = start_position(options, self.np_random, board_size=self.board_size, auto_pass=self.auto_pass)
-        side = int(self.np_random.integers(2)) if seat == "random" else (BLACK if seat == "black" else WHITE)
-        game = self._let_opponent_move(_State(start, side, None, 0, over=False))
-        if game.over:
-            raise ValueError(f"the game is over before the learner's first turn in {game.position}")
-        self._game = game
-        self._follow()
-        return self._observe(), self._info(illegal=False)
+        with self._undone_by_an_error():
+            super().reset(seed=seed)
+            start = start_position(options, self.np_random, board_size=self.board_size, auto_pass=self.auto_pass)
+            side = int(self.np_random.integers(2)) if seat == "random" else (BLACK if seat == "black" else WHITE)
+            game = self._let_opponent_move(_State(start, side, None, 0, over=False))
+            if game.over:
+                raise ValueError(f"the game is over before the learner's first turn in {game.position}")
+        return self._show(game, illegal=False)
 
     def step(self, action: SupportsIndex) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
         """Play the learner's action, and the opponent's until the learner is to move again.
 
         Raises `ValueError` after the end of a game, `TypeError` for an action that is no integer, `IllegalMoveError` as `illegal`
-        says, `OpponentError`; the state is unchanged then.
+        says, `OpponentError`; the environment is as before then.
         """
         game = self._game
         if game.over:
             raise ValueError("step() after the end of a game, or before the first reset(): call reset()")
         move = operator.index(action)
-        illegal = move not in game.position.legal_squares()
+        legal = game.position.legal_squares()
+        illegal = move not in legal
         if illegal and self._illegal == "terminate":
-            self._game = replace(game, over=True)
-            return self._observe(), self._illegal_reward, True, False, self._info(illegal=True)
-        if illegal and self._illegal == "random":
-            move = int(self.np_random.choice(game.position.legal_squares()))
-        self._game = self._let_opponent_move(self._play(game, move))
-        self._follow()
-        reward = 0.0
-        if self._game.over:
-            black = float(self._reward(self._game.position))
-            reward = black if game.side == BLACK else 0.0 - black  # not -0.0 for a draw
-        return self._observe(), reward, self._game.over, False, self._info(illegal=illegal)
+            observation, info = self._show(replace(game, over=True), illegal=True)
+            return observation, self._illegal_reward, True, False, info
+        with self._undone_by_an_error():
+            if illegal and self._illegal == "random":
+                move = int(self.np_random.choice(legal))
+            after = self._let_opponent_move(self._play(game, move))
+            reward = 0.0
+            if after.over:
+                black = float(self._reward(after.position))
+                reward = black if after.side == BLACK else 0.0 - black  # not -0.0 for a draw
+        observation, info = self._show(after, illegal=illegal)
+        return observation, reward, after.over, False, info
+
+    @contextmanager
+    def _undone_by_an_error(self) -> Iterator[None]:
+        """Put the random generator back as it was where an error, or an interruption, leaves the block."""
+        rng, seed = self._np_random, self._np_random_seed
+        state: Any = None if rng is None else rng.bit_generator.state
+        try:
+            yield
+        except BaseException:
+            self._np_random, self._np_random_seed = rng, seed
+            if rng is not None:
+                rng.bit_generator.state = state
+            raise
 
     def _play(self, game: _State, move: int) -> _State:
         position = game.position.play(move, auto_pass=self.auto_pass)
@@ -155,7 +171,7 @@ class OthelloEnv(gymnasium.Env[Any, Any]):
             try:
                 move = operator.index(self.opponent(seen["observation"], seen["action_mask"], self.np_random))
             except Exception as error:
-                raise OpponentError(f"the opponent raised {type(error).__name__}: {error}") from error
+                raise OpponentError(f"the opponent raised {type(error).__name__}: {' '.join(str(error).split())}") from error
             try:
                 game = self._play(game, move)
             except IllegalMoveError as error:
@@ -169,14 +185,34 @@ class OthelloEnv(gymnasium.Env[Any, Any]):
     def _observe(self) -> Observation:
         return self._format.observe(self._game.position, self._game.side, to_act=True, over=self._game.over)
 
-    def _info(self, *, illegal: bool) -> dict[str, Any]:
-        game = self._game
-        return {"action_mask": self._observe()["action_mask"].copy(), "seat": game.side, "ply": game.ply, "illegal": illegal}
-
-    def _follow(self) -> None:
-        """Keep the window up to date."""
+    def _show(self, game: _State, *, illegal: bool) -> tuple[Observation, dict[str, Any]]:
+        """Take over a game, show it in the window, if there is one, and say what the learner gets to see."""
+        self._game = game
         if self.render_mode == "human":
             self.render()
+        observation = self._observe()
+        info = {"action_mask": observation["action_mask"].copy(), "seat": game.side, "ply": game.ply, "illegal": illegal}
+        return observation, info
+
+    def get_state(self) -> dict[str, Any]:
+        """The game and the random generator, for `set_state`; it does not change when the environment goes on."""
+        return {"game": self._game, "rng": self.np_random.bit_generator.state}
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Go back to a state of this environment, or of one made alike."""
+        game: _State = state["game"]
+        if game.position.board_size != self.board_size:
+            raise ValueError(f"a state of board_size {game.position.board_size} does not fit {self.board_size}")
+        self._game = game
+        self.np_random.bit_generator.state = state["rng"]
+
+    def clone(self) -> OthelloEnv:
+        """An independent environment in the same state; the opponent is shared."""
+        twin = copy.copy(self)
+        twin._renderer = copy.copy(self._renderer)
+        twin._np_random = copy.deepcopy(self.np_random)
+        twin.observation_space, twin.action_space = copy.deepcopy((self.observation_space, self.action_space))
+        return twin
 
     def render(self) -> str | Frame | None:
         """The board as `render_mode` asks for it; None in a window, and, with a warning, without a render mode."""

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from gymnasium import spaces
 
 from othello_env.bitboard import BitboardArray, unpack
+from othello_env.options import check_choice, check_switch
 from othello_env.position import BLACK, Position
 from othello_env.squares import check_board_size
 
@@ -46,16 +47,16 @@ class ObservationFormat:
     flat: bool = False
     shape: tuple[int, ...] = field(init=False)
     _order: npt.NDArray[np.int64] = field(init=False, repr=False, compare=False)
+    _sizes: tuple[int, int, int] = field(init=False, repr=False, compare=False)  # squares; numbers in the planes; bytes of all bits
 
     def __post_init__(self) -> None:
         n = check_board_size(self.board_size)
         for name, value, choices in (("channels", self.channels, get_args(Channels)), ("dtype", self.dtype, get_args(DType))):
-            if value not in choices:
-                raise ValueError(f"{name} {value!r}: expected one of {', '.join(choices)}")
+            check_choice(name, value, choices)
         for name, switch in (("legal_plane", self.legal_plane), ("flat", self.flat)):
-            if not isinstance(switch, bool):
-                raise ValueError(f"{name} {switch!r}: expected True or False")
+            check_switch(name, switch)
         planes = self.num_planes
+        object.__setattr__(self, "_sizes", (n * n, planes * n * n, 3 * n * n // 8 + 1))
         shape = (planes, n, n) if self.channels == "first" else (n, n, planes)
         object.__setattr__(self, "shape", (planes * n * n,) if self.flat else shape)
         # Where each number of an observation is found among the bits of own discs, the other's discs, squares to play, pass.
@@ -68,12 +69,16 @@ class ObservationFormat:
         """P: 2, or 3 with the plane of legal moves."""
         return 2 + self.legal_plane
 
+    def planes_space(self) -> spaces.Box:
+        """A new space that holds the planes alone."""
+        return spaces.Box(0, 1, self.shape, np.dtype(self.dtype).type)
+
     def observation_space(self) -> spaces.Dict:
         """A new space that holds the observations of one side."""
         mask_shape = (self.board_size**2 + 1,)
         return spaces.Dict(
             {
-                "observation": spaces.Box(0, 1, self.shape, np.dtype(self.dtype).type),
+                "observation": self.planes_space(),
                 "action_mask": spaces.Box(0, 1, mask_shape, np.int8),
             }
         )
@@ -89,15 +94,14 @@ class ObservationFormat:
         has ended, by its rules or otherwise. The side to act never has an all-zero mask: where no square is legal, since it must
         pass or the game is over, the pass is 1.
         """
-        squares = self.board_size**2
+        squares, mask_start, num_bytes = self._sizes
         own, opp = (position.own, position.opp) if side == position.side_to_move else (position.opp, position.own)
         actions = 0
         if to_act:
             actions = 0 if over else position.legal_moves
             actions = actions or 1 << squares
-        octets = (own | opp << squares | actions << 2 * squares).to_bytes(3 * squares // 8 + 1, "little")
+        octets = (own | opp << squares | actions << 2 * squares).to_bytes(num_bytes, "little")
         bits = np.unpackbits(np.frombuffer(octets, dtype=np.uint8), bitorder="little").view(np.int8).take(self._order)
-        mask_start = self.num_planes * squares
         planes = bits[:mask_start].reshape(self.shape)
         return {"observation": planes if self.dtype == "int8" else planes.astype(self.dtype), "action_mask": bits[mask_start:]}
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from othello_env.errors import IllegalMoveError
 from othello_env.game import Game, parse_transcript
+from othello_env.options import check_options
 from othello_env.position import Position
 from othello_env.squares import parse_square, pass_square
 
@@ -21,10 +22,7 @@ def start_position(options: Mapping[str, Any] | None, rng: np.random.Generator, 
     out. random_plies: a number of random moves, drawn from `rng` until the game goes on after them. auto_pass: whether a pass that
     is forced at the end is made, too. Raises `ValueError` for a bad value.
     """
-    if options is None:
-        options = {}
-    if not isinstance(options, Mapping):
-        raise ValueError(f"options {options!r}: expected a dict")
+    options = check_options(options)
     position = options.get("position")
     if position is None:
         position = Position.start(board_size)

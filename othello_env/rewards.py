@@ -47,9 +47,9 @@ def reward_function(reward: Reward | RewardFunction, scoring: Scoring) -> Reward
 
 
 def illegal_move_reward(reward: Reward | RewardFunction, board_size: int) -> float:
-    """What an illegal move costs where it ends the game: no less than the worst defeat, so that it is never a way out.
+    """What an illegal move costs where it ends the game: with the two named rewards as much as the worst defeat.
 
-    -1.0, as PettingZoo's board games have it; -(n * n) with "disc_difference".
+    -1.0, as PettingZoo's board games have it, also with a function of yours; -(n * n) with "disc_difference".
     """
     return -float(board_size**2) if reward == "disc_difference" else -1.0
 

@@ -27,8 +27,8 @@ class RLlibOthello(BaseWrapper[str, dict[str, npt.NDArray[np.float32]], int]):
     """
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(othello_v0.env(dtype="float32", **options))
-        self._spaces = {agent: self._convert_space(self.env.observation_space(agent)) for agent in self.possible_agents}
+        super().__init__(othello_v0.env(**{**options, "dtype": "float32"}))
+        self.observation_spaces = {agent: self._convert_space(self.env.observation_space(agent)) for agent in self.possible_agents}
 
     @staticmethod
     def _convert_space(space: spaces.Dict) -> spaces.Dict:
@@ -37,7 +37,7 @@ class RLlibOthello(BaseWrapper[str, dict[str, npt.NDArray[np.float32]], int]):
 
     def observation_space(self, agent: str) -> gymnasium.Space[Any]:
         """The space of the renamed observation; the same object on every call."""
-        return self._spaces[agent]
+        return self.observation_spaces[agent]
 
     def observe(self, agent: str) -> dict[str, npt.NDArray[np.float32]]:
         """What an agent sees, renamed and as float32."""

@@ -29,17 +29,19 @@ class OthelloVecEnv(VecEnv):
     """
 
     def __init__(self, env: OthelloVsOpponentVectorEnv) -> None:
+        if not isinstance(env, OthelloVsOpponentVectorEnv):
+            raise ValueError(f"{type(env).__name__}: SB3 knows one agent, so it needs OthelloVsOpponentVectorEnv")
         if env.autoreset_mode != AutoresetMode.SAME_STEP:
             raise ValueError(f"autoreset_mode {env.autoreset_mode.value!r}: SB3 needs {AutoresetMode.SAME_STEP.value!r}")
         self.env = env
-        self.render_mode = env.render_mode
-        self._mask: npt.NDArray[np.bool_] = np.zeros((env.num_envs, 0), dtype=np.bool_)
+        self.render_mode = None  # SB3 would have the games render one by one
+        self._mask: npt.NDArray[np.bool_] = np.zeros((env.num_envs, env.board_size**2 + 1), dtype=np.bool_)
         self._actions: npt.NDArray[Any] = np.zeros(env.num_envs, dtype=np.int64)
-        super().__init__(env.num_envs, env.single_observation_space["observation"], env.single_action_space)  # type: ignore[index]
+        super().__init__(env.num_envs, env.planes_space, env.single_action_space)
 
     def action_masks(self) -> npt.NDArray[np.bool_]:
-        """The legal actions of all games: [N, A] bool."""
-        return self._mask
+        """The legal actions of all games: [N, A] bool, none before the first reset."""
+        return np.array(self._mask)
 
     def _take(self, observation: Observation) -> npt.NDArray[Any]:
         self._mask = observation["action_mask"].astype(np.bool_)
@@ -77,7 +79,7 @@ class OthelloVecEnv(VecEnv):
     def get_attr(self, attr_name: str, indices: VecEnvIndices = None) -> list[Any]:
         """An attribute of the environment, or the method "action_masks", once for each of the games asked for."""
         if attr_name == "action_masks":
-            return [partial(self._mask.__getitem__, index) for index in self._get_indices(indices)]
+            return [partial(self._mask_of, index) for index in self._get_indices(indices)]
         return [getattr(self.env, attr_name)] * len(list(self._get_indices(indices)))
 
     def set_attr(self, attr_name: str, value: Any, indices: VecEnvIndices = None) -> None:
@@ -90,7 +92,10 @@ class OthelloVecEnv(VecEnv):
         """Only "action_masks" is a method of single games: a mask for each of those asked for."""
         if method_name != "action_masks" or args or kwargs:
             raise AttributeError(f"env_method {method_name!r}: only 'action_masks' is one, without arguments")
-        return [self._mask[index] for index in self._get_indices(indices)]
+        return [self._mask_of(index) for index in self._get_indices(indices)]
+
+    def _mask_of(self, index: int) -> npt.NDArray[np.bool_]:
+        return np.array(self._mask[index])
 
     def env_is_wrapped(self, wrapper_class: type[Any], indices: VecEnvIndices = None) -> list[bool]:
         """No game has a wrapper of its own."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import gymnasium
 
+from othello_env.options import check_choice
 from othello_env.position import Position
 from othello_env.rendering.pixels import Frame, draw_board
 from othello_env.rendering.text import render_text
@@ -24,8 +25,7 @@ class Renderer:
     """
 
     def __init__(self, mode: str | None) -> None:
-        if mode is not None and mode not in RENDER_MODES:
-            raise ValueError(f"render_mode {mode!r}: expected None or one of {', '.join(RENDER_MODES)}")
+        check_choice("render_mode", mode, (None, *RENDER_MODES))
         self.mode = mode
         self._window: Window | None = None
 

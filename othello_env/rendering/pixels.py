@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from othello_env.position import BLACK, Position
-from othello_env.squares import pass_square
+from othello_env.squares import format_square, pass_square
 
 Frame = npt.NDArray[np.uint8]
 Coverage = npt.NDArray[np.float64]
@@ -51,11 +51,13 @@ def draw_board(position: Position, *, size: int = DEFAULT_SIZE, last_move: int |
 
     last_move: the square that is marked with a red dot; a pass marks nothing. show_legal: whether the squares where the side to
     move may play have a small dot of its colour. Returns (size, size, 3) uint8, one pixel less where `size` is odd, since video
-    codecs want even sides. Raises `ValueError` for a size under 64.
+    codecs want even sides. Raises `ValueError` for a size under 64 and for a square that there is not.
     """
     if size < MIN_SIZE:
         raise ValueError(f"size {size}: must be at least {MIN_SIZE}")
     n = position.board_size
+    if last_move is not None:
+        format_square(last_move, n)  # raises for what is no square
     picture = _empty_board(n, size - size % 2).copy()
     margin, cell = _layout(n, len(picture))
     disc, rim, dot, mark = (_circle(cell, radius * cell) for radius in (0.42, 0.44, 0.1, 0.09))

@@ -40,10 +40,10 @@ def board_svg(position: Position, *, size: int = 360, last_move: int | None = No
 def game_svg(game: Game, *, size: int = 360, seconds_per_move: float = 0.8) -> str:
     """A game as an SVG document that plays itself, over and over, with a pause at the end.
 
-    seconds_per_move: how long each position shows. Raises `ValueError` where that is not above 0.
+    seconds_per_move: how long each position shows. Raises `ValueError` where that makes no sense.
     """
-    if not seconds_per_move > 0:
-        raise ValueError(f"seconds_per_move {seconds_per_move}: must be above 0")
+    if not 0 < seconds_per_move <= 3600:
+        raise ValueError(f"seconds_per_move {seconds_per_move}: must be above 0, and 3600 at most")
     n = game.start.board_size
     positions = game.positions()
     frames = len(positions) + 3  # the last position stays for three more
@@ -93,7 +93,9 @@ def _center(square: int, n: int) -> tuple[int, int]:
 
 
 def _document(n: int, size: int, title: str, parts: Sequence[str]) -> str:
-    """The board with what lies on it."""
+    """The board with what lies on it. Raises `ValueError` for a size that is not above 0."""
+    if not size > 0:
+        raise ValueError(f"size {size}: must be above 0")
     width, inner = n * _CELL + 2 * _MARGIN, n * _CELL
     lines = "".join(f'<path d="M{_MARGIN} {at}h{inner}M{at} {_MARGIN}v{inner}"/>' for at in range(_MARGIN, _MARGIN + inner + 1, _CELL))
     labels = "".join(

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import io
+from pathlib import Path
 from typing import Any
 
 import gymnasium
@@ -12,6 +13,7 @@ from agents.human import HumanAgent, QuitGame
 from agents.opponent import AgentOpponent
 from agents.play import main, play_game
 from othello_env import Game, OthelloEnv, OthelloVsOpponentVectorEnv, Position, PositionBatch, sample_legal
+from tests.agents.test_league import PLAYER
 
 
 def typing(*answers: str) -> tuple[HumanAgent, list[str]]:
@@ -108,3 +110,10 @@ def test_an_opponent_refuses_another_layout() -> None:
     env = OthelloEnv(opponent=AgentOpponent(make_agent("greedy")), seat="white", channels="first")
     with pytest.raises(ValueError, match=r"observation of shape \(2, 8, 8\)"):
         env.reset()
+
+
+def test_an_agent_that_plays_the_colours_differently_is_no_opponent(tmp_path: Path) -> None:
+    (tmp_path / "player.txt").write_text(PLAYER)
+    AgentOpponent(make_agent(f"league:{tmp_path / 'player.txt'}"))
+    with pytest.raises(ValueError, match="plays black and white differently"):
+        AgentOpponent(make_agent(f"league:{tmp_path / 'player.txt'},view=black"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -149,6 +150,8 @@ def test_the_sb3_adapter_does_what_a_vec_env_must() -> None:
     env = OthelloVecEnv(games)
     with pytest.raises(ValueError, match="'NextStep': SB3 needs 'SameStep'"):
         OthelloVecEnv(OthelloVsOpponentVectorEnv(2))
+    with pytest.raises(ValueError, match="OthelloVectorEnv: SB3 knows one agent"):
+        OthelloVecEnv(OthelloVectorEnv(2, autoreset_mode="SameStep"))  # type: ignore[arg-type]
     env.seed(3)
     first = env.reset()
     env.seed(3)
@@ -172,12 +175,34 @@ def test_the_sb3_adapter_does_what_a_vec_env_must() -> None:
     assert len(env.env_method("action_masks", indices=[1, 2])) == 2
     with pytest.raises(AttributeError, match="'fly'"):
         env.env_method("fly")
+    env.action_masks()[:] = False
+    assert env.action_masks().any()
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_sb3s_own_tools_work_with_the_adapter(tmp_path: Path) -> None:
+    contrib = pytest.importorskip("sb3_contrib")
+    from sb3_contrib.common.maskable.evaluation import evaluate_policy
+    from stable_baselines3.common.vec_env import VecMonitor
+
+    from othello_env.adapters.sb3 import OthelloVecEnv
+
+    games = OthelloVsOpponentVectorEnv(8, autoreset_mode="SameStep", board_size=4, flat=True, dtype="float32", illegal="raise")
+    env = VecMonitor(OthelloVecEnv(games))
+    model = contrib.MaskablePPO("MlpPolicy", env, n_steps=32, batch_size=64, seed=0)
+    model.learn(1000)
+    model.save(tmp_path / "model")
+    loaded = contrib.MaskablePPO.load(tmp_path / "model", env=env)
+    returns, lengths = evaluate_policy(loaded, env, n_eval_episodes=20, return_episode_rewards=True)
+    assert set(returns) <= {-1.0, 0.0, 1.0}
+    assert all(1 <= length <= 12 for length in lengths)
 
 
 def test_the_rllib_adapter_renames_and_converts() -> None:
     from othello_env.adapters.rllib import RLlibOthello
 
-    env = RLlibOthello(board_size=6, flat=True)
+    env = RLlibOthello(board_size=6, flat=True, dtype="int8")
+    assert list(env.observation_spaces["player_0"]) == ["action_mask", "observations"]
     env.reset(seed=0)
     observation, *_ = env.last()
     assert observation is not None

@@ -558,7 +558,7 @@ def test_a_bad_option_is_refused_in_one_line_and_the_game_goes_on(options: dict[
     ("options", "message"),
     [
         ({"board_size": 7}, "board sizes are 4, 6, 8"),
-        ({"render_mode": "ascii"}, "expected None or one of human, ansi, rgb_array"),
+        ({"render_mode": "ascii"}, "expected one of None, human, ansi, rgb_array"),
         ({"reward": "win"}, "outcome, disc_difference"),
         ({"scoring": "stones"}, "discs, empties_to_winner"),
         ({"reward": lambda position: 0.0, "scoring": "stones"}, "discs, empties_to_winner"),

@@ -203,3 +203,65 @@ def test_the_disc_difference_is_the_learners() -> None:
         while not terminated:
             _, reward, terminated, _, _ = env.step(int(np.flatnonzero(env.action_masks())[0]))
         assert reward == sign * env.position.score("empties_to_winner")
+
+
+def test_a_failure_leaves_the_generator_as_it_was() -> None:
+    fails = False
+
+    def opponent(observation: np.ndarray, mask: np.ndarray, rng: np.random.Generator) -> int:
+        rng.random(5)
+        if fails:
+            raise RuntimeError("two\nlines")
+        return int(np.flatnonzero(mask)[0])
+
+    env = OthelloEnv(opponent=opponent, seat="black")
+    env.reset(seed=0)
+    before = env.get_state()
+    fails = True
+    with pytest.raises(OpponentError, match="the opponent raised RuntimeError: two lines"):
+        env.step(19)
+    with pytest.raises(OpponentError):
+        env.reset(seed=5, options={"seat": "white"})
+    with pytest.raises(ValueError, match="option moves"):
+        env.reset(seed=6, options={"moves": 5})
+    with pytest.raises(ValueError, match="expected a dict"):
+        env.reset(seed=7, options=5)  # type: ignore[arg-type]
+    assert env.get_state() == before
+
+
+def test_a_reward_function_that_raises_leaves_the_game_as_it_was() -> None:
+    env = OthelloEnv(reward=lambda position: None, seat="black")  # type: ignore[arg-type, return-value]
+    env.reset(options={"moves": NINE_MOVES})
+    before = env.position
+    with pytest.raises(TypeError):
+        env.step(50)
+    assert env.position == before
+    assert env.action_masks()[50]
+
+
+def test_clones_and_states_go_on_like_the_original() -> None:
+    env = OthelloEnv()
+    env.reset(seed=1)
+    env.step(int(np.flatnonzero(env.action_masks())[0]))
+    clone, state = env.clone(), env.get_state()
+
+    def follow(game: OthelloEnv) -> list[Any]:
+        return [game.step(int(np.flatnonzero(game.action_masks())[0]))[0]["observation"].tolist() for _ in range(10)]
+
+    first = follow(env)
+    assert follow(clone) == first
+    env.set_state(state)
+    assert follow(env) == first
+    assert clone.action_space is not env.action_space
+    small = OthelloEnv(board_size=6)
+    small.reset(seed=0)
+    with pytest.raises(ValueError, match="does not fit 8"):
+        env.set_state(small.get_state())
+
+
+def test_the_last_move_is_shown() -> None:
+    env = OthelloEnv(render_mode="ansi", opponent=first_legal, seat="black")
+    env.reset(seed=0)
+    assert "after" not in str(env.render())
+    env.step(19)
+    assert "after c3" in str(env.render())  # the opponent's

@@ -11,7 +11,16 @@ import pytest
 from gymnasium.vector import AutoresetMode
 from gymnasium.wrappers.vector import RecordEpisodeStatistics
 
-from othello_env import Game, IllegalMoveError, OpponentError, OthelloVectorEnv, OthelloVsOpponentVectorEnv, Position, PositionBatch
+from othello_env import (
+    Game,
+    IllegalMoveError,
+    OpponentError,
+    OthelloVectorEnv,
+    OthelloVsOpponentVectorEnv,
+    Position,
+    PositionBatch,
+    othello_v0,
+)
 from othello_env.vector_env import sample_legal
 
 MODES = list(AutoresetMode)
@@ -178,6 +187,161 @@ def test_an_illegal_action_ends_only_its_own_game(kind: Any, mode: AutoresetMode
 
 
 @pytest.mark.parametrize("kind", BOTH)
+@pytest.mark.parametrize("mode", MODES)
+def test_a_game_that_follows_an_illegal_action_is_a_whole_game(kind: Any, mode: AutoresetMode) -> None:
+    env = kind(4, autoreset_mode=mode, **({"seat": "white"} if kind is OthelloVsOpponentVectorEnv else {}))
+    env.reset(seed=0)
+    observation, _, terminated, _, _ = env.step([64] * 4)
+    assert terminated.all()
+    if mode == AutoresetMode.DISABLED:
+        observation, _ = env.reset(options={"reset_mask": terminated})
+    elif mode == AutoresetMode.NEXT_STEP:
+        observation, *_ = env.step([64] * 4)
+    rng = np.random.default_rng(0)
+    for _ in range(5):
+        assert (observation["action_mask"][:, :64].sum(axis=1) > 0).all()
+        observation, _, terminated, _, infos = play(env, observation, rng)
+        assert not terminated.any()
+        assert not infos["illegal"].any()
+    assert (env.positions.discs.sum(axis=1) > 8).all()
+
+
+@pytest.mark.parametrize("kind", BOTH)
+def test_the_first_reset_comes_first_and_is_of_all_games(kind: Any) -> None:
+    env = kind(3, autoreset_mode="Disabled")
+    with pytest.raises(ValueError, match="before the first reset"):
+        env.step([19] * 3)
+    with pytest.raises(ValueError, match="the first reset must be of all games"):
+        env.reset(options={"reset_mask": np.array([True, False, False])})
+    env.reset(options={"reset_mask": np.ones(3, dtype=bool)})
+    for wrong in (5, [1], "f5"):
+        with pytest.raises(ValueError, match="expected a dict"):
+            env.reset(options=wrong)
+    for seed in (1.5, [None, 1], "1", True):
+        with pytest.raises(ValueError, match="seed .*: expected an integer, a sequence of them, or None"):
+            env.reset(seed=seed)
+
+
+@pytest.mark.parametrize("kind", BOTH)
+@pytest.mark.parametrize("mode", MODES)
+def test_a_partial_reset_leaves_the_other_games_alone(kind: Any, mode: AutoresetMode) -> None:
+    env = kind(6, autoreset_mode=mode)
+    observation, _ = env.reset(seed=0)
+    rng = np.random.default_rng(0)
+    for _ in range(4):
+        observation, *_ = play(env, observation, rng)
+    before = list(env.positions)
+    mask = np.array([True, False, True, False, False, False])
+    observation, infos = env.reset(options={"reset_mask": mask})
+    assert [env.positions[row] == before[row] for row in range(6)] == [False, True, False, True, True, True]
+    assert (infos["ply"][mask] <= 1).all()
+    assert (infos["ply"][~mask] >= 4).all()
+    play(env, observation, rng)
+
+
+def failing(position: Position) -> float:
+    raise RuntimeError("no reward today")
+
+
+@pytest.mark.parametrize("kind", BOTH)
+@pytest.mark.parametrize("mode", MODES)
+def test_a_reward_function_that_raises_leaves_everything_as_it_was(kind: Any, mode: AutoresetMode) -> None:
+    start = Game.parse(NINE_MOVES).final
+    env = kind(
+        2, openings=[start], reward=failing, autoreset_mode=mode, **({"seat": "black"} if kind is OthelloVsOpponentVectorEnv else {})
+    )
+    env.reset(seed=0)
+    before = env.get_state()
+    with pytest.raises(RuntimeError, match="no reward today"):
+        env.step([50, 50])
+    after = env.get_state()
+    assert list(after["positions"]) == [start, start]
+    assert not after["waiting_mask"].any()
+    assert after["rng"] == before["rng"]
+
+
+def test_an_interrupted_step_leaves_everything_as_it_was() -> None:
+    interrupts = False
+
+    def opponent(observation: np.ndarray, mask: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        rng.random(3)
+        if interrupts:
+            raise KeyboardInterrupt
+        return sample_legal(mask, rng)
+
+    env = OthelloVsOpponentVectorEnv(2, opponent=opponent, seat="black")
+    env.reset(seed=0)
+    before = env.get_state()
+    interrupts = True
+    with pytest.raises(KeyboardInterrupt):
+        env.step([19, 19])
+    with pytest.raises(KeyboardInterrupt):
+        env.step([26, 19])
+    assert list(env.positions) == list(before["positions"])
+    assert env.get_state()["rng"] == before["rng"]
+
+
+def test_a_start_that_leaves_the_learner_no_turn_is_drawn_again_or_refused() -> None:
+    def last_disc(observation: np.ndarray, mask: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        return np.where(mask[:, 50] == 1, 50, sample_legal(mask, rng))
+
+    ending, other = Game.parse(NINE_MOVES).final, Position.start()
+    env = OthelloVsOpponentVectorEnv(40, opponent=last_disc, seat="white", openings=[ending, other])
+    env.reset(seed=0)
+    assert not env.positions.is_over.any()
+    assert {sum(position.discs) for position in env.positions} == {5}
+    env = OthelloVsOpponentVectorEnv(2, opponent=last_disc, seat="white", openings=[ending])
+    with pytest.raises(ValueError, match="env 0: the game is over before the learner's first turn"):
+        env.reset(seed=0)
+
+
+@pytest.mark.parametrize("auto_pass", [True, False])
+def test_openings_are_set_up_as_the_aec_environment_sets_them_up(auto_pass: bool) -> None:
+    texts = ["f5f6d3g5h5h4f7h6", "XO" + "-" * 62 + " O", "f5d6"]
+    aec = othello_v0.env(auto_pass=auto_pass)
+    expected = []
+    for text in texts:
+        aec.reset(options={"moves" if text[1].isdigit() else "position": text})
+        expected.append(aec.position)
+    for text, position in zip(texts, expected, strict=True):
+        env = OthelloVectorEnv(1, openings=[text], auto_pass=auto_pass)
+        env.reset()
+        assert env.positions[0] == position
+
+
+@pytest.mark.parametrize("auto_pass", [True, False])
+def test_random_plies_are_discs_placed(auto_pass: bool) -> None:
+    env = OthelloVectorEnv(2000, board_size=4, auto_pass=auto_pass, random_plies=6)
+    env.reset(seed=0)
+    assert set(env.positions.discs.sum(axis=1).tolist()) == {10}
+    assert (env.positions.legal_moves == 0).any() == (not auto_pass)
+
+
+def test_states_of_other_environments_are_refused_whole() -> None:
+    env = OthelloVsOpponentVectorEnv(2)
+    env.reset(seed=0)
+    before = list(env.positions)
+    others = [OthelloVectorEnv(2), OthelloVsOpponentVectorEnv(2, auto_pass=False), OthelloVsOpponentVectorEnv(2, board_size=6)]
+    for other in others:
+        other.reset(seed=1)
+        with pytest.raises(ValueError, match="does not fit"):
+            env.set_state(other.get_state())
+    with pytest.raises(ValueError, match="does not fit"):
+        env.set_state({})
+    assert list(env.positions) == before
+
+
+@pytest.mark.parametrize("kind", BOTH)
+def test_a_clone_shares_no_space_and_no_metadata(kind: Any) -> None:
+    env = kind(2)
+    env.reset(seed=0)
+    clone = env.clone()
+    for name in ("action_space", "observation_space", "single_action_space", "single_observation_space", "metadata"):
+        assert getattr(clone, name) == getattr(env, name)
+        assert getattr(clone, name) is not getattr(env, name)
+
+
+@pytest.mark.parametrize("kind", BOTH)
 def test_illegal_actions_are_raised_or_replaced_where_asked(kind: Any) -> None:
     env = kind(3, illegal="raise")
     observation, _ = env.reset(seed=0)
@@ -217,7 +381,7 @@ def test_states_and_clones_go_on_alike(kind: Any, mode: AutoresetMode) -> None:
     assert follow(clone) == follow(copied) == follow(pickled) == first
     env.set_state(state)
     assert follow(env) == first
-    with pytest.raises(ValueError, match="does not fit 20 games"):
+    with pytest.raises(ValueError, match=r"\(num_envs, board_size, auto_pass\) \(3, 8, True\) does not fit \(20, 4, True\)"):
         env.set_state(kind(3).get_state())
 
 
@@ -273,11 +437,14 @@ def test_openings_and_random_plies_vary_the_starts(kind: Any) -> None:
         ({"illegal": "ignore"}, "illegal 'ignore': expected one of terminate, raise, random"),
         ({"reward": "win"}, "outcome, disc_difference"),
         ({"scoring": "stones"}, "discs, empties_to_winner"),
-        ({"openings": []}, "there is none"),
-        ({"openings": ["f5a1"]}, "move 2"),
-        ({"openings": ["f5", "X" * 64 + "O"]}, "names no square|opening 1"),
-        ({"openings": [Position.start(6)]}, "opening 0: .* not of board_size 8"),
-        ({"openings": [Position.parse("X" * 64 + "O")]}, "opening 0: .* is over"),
+        ({"openings": []}, "openings \\[\\]: expected a sequence of positions or transcripts"),
+        ({"openings": "f5d6"}, "openings 'f5d6': expected a sequence"),
+        ({"openings": [None]}, "opening 0: None is neither a position nor a transcript"),
+        ({"openings": ["f5a1"]}, "opening 0: option moves, number 2: a1 is illegal"),
+        ({"openings": ["f5", "X" * 64 + "O"]}, "opening 1: the game is over"),
+        ({"openings": [Position.start(6)]}, "opening 0: .*a 6x6 board, but board_size is 8"),
+        ({"openings": [Position.parse("X" * 64 + "O")]}, "opening 0: the game is over"),
+        ({"auto_pass": "no"}, "auto_pass 'no': expected True or False"),
         ({"random_plies": -1}, "random_plies -1"),
         ({"render_mode": "svg"}, "render_mode 'svg'"),
         ({"channels": "none"}, "channels 'none'"),

@@ -74,3 +74,31 @@ def test_a_window_is_left_behind_by_copies_and_pickles() -> None:
     renderer.close()
     renderer.render(Position.start(), None)  # opens a new one
     renderer.close()
+
+
+def test_two_windows_do_not_get_in_each_others_way() -> None:
+    first, second = OthelloEnv(render_mode="human"), othello_v0.env(render_mode="human")
+    first.reset(seed=0)
+    second.reset()
+    first.close()
+    second.render()
+    first.render()
+    second.close()
+    first.render()
+    first.close()
+
+
+def test_a_window_that_a_person_closes_stays_closed_until_the_environment_does() -> None:
+    import pygame
+
+    env = othello_v0.env(render_mode="human")
+    env.reset()
+    pygame.event.post(pygame.event.Event(pygame.QUIT))
+    env.render()
+    assert not pygame.display.get_init()
+    env.step(19)
+    assert not pygame.display.get_init()
+    env.close()
+    env.render()
+    assert pygame.display.get_init()
+    env.close()

@@ -59,3 +59,9 @@ def test_coordinates_are_there_where_they_fit() -> None:
 def test_too_small_a_picture_is_refused() -> None:
     with pytest.raises(ValueError, match="size 63"):
         draw_board(Position.start(), size=63)
+
+
+@pytest.mark.parametrize("last_move", [65, -1])
+def test_a_last_move_that_is_no_square_is_refused(last_move: int) -> None:
+    with pytest.raises(ValueError, match=f"square {last_move}"):
+        draw_board(Position.start(), last_move=last_move)

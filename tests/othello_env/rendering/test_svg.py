@@ -57,3 +57,13 @@ def test_a_gif_has_a_frame_for_every_position(tmp_path: Path) -> None:
     save_gif(tmp_path / "game.gif", game, size=128)
     with Image.open(tmp_path / "game.gif") as image:
         assert (image.size, image.n_frames) == ((128, 128), 5)
+
+
+def test_times_and_sizes_that_make_no_sense_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="size -1"):
+        board_svg(Position.start(), size=-1)
+    with pytest.raises(ValueError, match="seconds_per_move inf"):
+        game_svg(Game(), seconds_per_move=float("inf"))
+    for seconds in (0, -1, float("nan")):
+        with pytest.raises(ValueError, match="seconds_per_move"):
+            save_gif(tmp_path / "game.gif", Game(), seconds_per_move=seconds)
