@@ -129,10 +129,9 @@ class raw_env(AECEnv[str, Observation, int]):  # noqa: N801  (PettingZoo's name)
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
         """Start a game. seed: of "random_plies"; None goes on with the generator as it is. options: see the class."""
-        if seed is not None:
-            rng = np.random.default_rng(seed)
-        else:  # a copy, where something may be drawn from it before the options are found to be wrong
-            rng = copy.deepcopy(self._rng) if options else self._rng
+        rng = self._rng if seed is None else np.random.default_rng(seed)
+        if seed is None and options:  # they may turn out to be wrong after something was drawn
+            rng = copy.deepcopy(rng)
         position = start_position(options, rng, board_size=self.board_size, auto_pass=self.auto_pass)
         black_reward = self._black_reward(position)
         self._rng = rng
