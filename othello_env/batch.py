@@ -338,18 +338,18 @@ class PositionBatch:
 
 def _words(name: str, values: npt.ArrayLike, max_bits: int) -> BitboardArray:
     """Non-negative integers of at most so many bits as uint64, copied. Raises `ValueError` for anything else."""
-    try:
-        all_ints = isinstance(values, list) and all(type(value) is int for value in values)
-        array = np.array(values, dtype=np.uint64) if all_ints else np.asarray(values)
-    except OverflowError as error:
-        raise ValueError(f"{name}: {error}") from None
-    if array.size == 0:
-        return array.astype(np.uint64)
-    if not np.issubdtype(array.dtype, np.integer) or int(array.min()) < 0 or int(array.max()) >= 1 << max_bits:
-        extent = f" from {array.min()} to {array.max()}" if np.issubdtype(array.dtype, np.integer) else ""
-        raise ValueError(f"{name}: {array.dtype}{extent}; expected integers from 0 to {(1 << max_bits) - 1}")
-    words: BitboardArray = array.astype(np.uint64)  # a copy
-    return words
+    if isinstance(values, list) and all(type(value) is int for value in values):
+        extremes: list[int] = [min(values), max(values)] if values else []
+        kind = "int"
+    else:
+        values = np.asarray(values)
+        kind = str(values.dtype)
+        if values.size and not np.issubdtype(values.dtype, np.integer):
+            raise ValueError(f"{name}: {kind}; expected integers from 0 to {(1 << max_bits) - 1}")
+        extremes = [int(values.min()), int(values.max())] if values.size else []
+    if extremes and not 0 <= extremes[0] <= extremes[1] < 1 << max_bits:
+        raise ValueError(f"{name}: {kind} from {extremes[0]} to {extremes[1]}; expected integers from 0 to {(1 << max_bits) - 1}")
+    return np.array(values, dtype=np.uint64)
 
 
 @lru_cache

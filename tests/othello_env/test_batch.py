@@ -206,7 +206,7 @@ def test_rows_that_are_no_position_are_refused() -> None:
         PositionBatch([1, 1], [2, 1], [BLACK, BLACK])
     with pytest.raises(ValueError, match="row 0 is no position"):
         PositionBatch([1 << 16], [0], [WHITE], board_size=4)
-    with pytest.raises(ValueError, match="side_to_move: uint64 from 2 to 2; expected integers from 0 to 1"):
+    with pytest.raises(ValueError, match="side_to_move: int from 2 to 2; expected integers from 0 to 1"):
         PositionBatch([0], [0], [2])
     with pytest.raises(ValueError, match=r"expected three times \[B\]"):
         PositionBatch([0, 0], [0], [0])
