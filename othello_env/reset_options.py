@@ -43,9 +43,9 @@ def start_position(options: Mapping[str, Any] | None, rng: np.random.Generator, 
     if isinstance(num_plies, bool) or not isinstance(num_plies, (int, np.integer)) or num_plies < 0:
         raise ValueError(f"option random_plies: {num_plies!r}; expected an integer from 0")
     if num_plies:
-        *_, before, position = Game.random(int(num_plies), rng, position).positions()
-        if not auto_pass and before.side_to_move == position.side_to_move:  # the last move forces a pass, which is not made yet
-            position = Position(position.opp, position.own, 1 - position.side_to_move, board_size)
+        game = Game.random(int(num_plies), rng, position)
+        # The last move once more, since a game makes the pass that it may force.
+        position = game.positions()[-2].play(game.moves[-1], auto_pass=False)
     return position.resolve_pass() if auto_pass else position
 
 

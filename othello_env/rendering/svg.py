@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Final
 
 from othello_env.game import Game
@@ -61,11 +60,6 @@ def game_svg(game: Game, *, size: int = 360, seconds_per_move: float = 0.8) -> s
         steps += _steps("opacity", ["0", *["1"] * len(game.moves)], frames, duration)
         parts.append(f'<circle cx="{places[-1][0]}" cy="{places[-1][1]}" r="4.5" fill="#d63a2e">{steps}</circle>')
     return _document(n, size, f"{len(game.moves)} moves: {game}", parts)
-
-
-def save_svg(path: Path, svg: str) -> None:
-    """Write an SVG document."""
-    path.write_text(svg, encoding="utf-8")
 
 
 def _fill(position: Position, square: int) -> str:
