@@ -5,6 +5,7 @@
 """
 
 from othello_env import othello_v0
+from othello_env.backend import use_compiled, use_numpy
 from othello_env.batch import PositionBatch
 from othello_env.errors import IllegalMoveError, OpponentError, RecordFormatError
 from othello_env.game import Game
@@ -31,6 +32,8 @@ __all__ = [
     "othello_v0",
     "perft",
     "sample_legal",
+    "use_compiled",
+    "use_numpy",
 ]
 
 register()

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
+from othello_env import backend
 from othello_env.bitboard import FULL, BitboardArray, flips, legal_moves, popcount, sample_squares, unpack
 from othello_env.errors import IllegalMoveError
 from othello_env.position import BLACK, Position, Scoring, check_scoring
@@ -52,15 +53,13 @@ class Afterstates:
 
     def _ends(self) -> npt.NDArray[np.int64]:
         """The indices of the afterstates in which neither side can move."""
-        no_reply_mask = np.empty(len(self), dtype=np.bool_)
-        for chunk in _chunks(len(self)):
-            no_reply_mask[chunk] = legal_moves(self.opp[chunk], self.own[chunk], self.board_size) == 0
-        stuck = np.flatnonzero(no_reply_mask)
+        stuck = np.flatnonzero(_legal_moves(self.opp, self.own, self.board_size) == 0)
         over: npt.NDArray[np.int64] = stuck[legal_moves(self.own[stuck], self.opp[stuck], self.board_size) == 0]
         return over
 
 
 _ARRAYS: Final = ("own", "opp", "side_to_move", "legal_moves", "is_over")
+_DTYPES: Final = tuple(np.dtype(name) for name in ("uint64", "uint64", "uint8", "uint64", "bool"))
 
 
 class PositionBatch:
@@ -129,6 +128,24 @@ class PositionBatch:
             auto_pass=auto_pass,
         )
 
+    @classmethod
+    def trusted(
+        cls,
+        own: BitboardArray,
+        opp: BitboardArray,
+        side_to_move: npt.NDArray[np.uint8],
+        legal_moves: BitboardArray,
+        is_over: BoolArray,
+        *,
+        board_size: int,
+        auto_pass: bool = True,
+    ) -> PositionBatch:
+        """A batch of these arrays themselves, [B] each, which the caller knows to fit together: nothing is checked or copied."""
+        batch = object.__new__(cls)
+        batch.board_size, batch.auto_pass = board_size, auto_pass
+        batch.own, batch.opp, batch.side_to_move, batch.legal_moves, batch.is_over = own, opp, side_to_move, legal_moves, is_over
+        return batch
+
     def __len__(self) -> int:
         return len(self.own)
 
@@ -145,11 +162,8 @@ class PositionBatch:
     def take(self, rows: IntArray | BoolArray) -> PositionBatch:
         """A new batch of the given rows: indices in any order, repeated if wanted, or a mask [B]."""
         indices = self._row_indices(rows)
-        taken = object.__new__(PositionBatch)
-        taken.board_size, taken.auto_pass = self.board_size, self.auto_pass
-        for name in _ARRAYS:
-            setattr(taken, name, getattr(self, name)[indices])
-        return taken
+        arrays = (getattr(self, name)[indices] for name in _ARRAYS)
+        return PositionBatch.trusted(*arrays, board_size=self.board_size, auto_pass=self.auto_pass)
 
     def _row_indices(self, rows: npt.ArrayLike) -> npt.NDArray[np.int64]:
         """The rows that indices or a mask name. Raises `ValueError` for anything else, and for rows that there are not."""
@@ -184,10 +198,7 @@ class PositionBatch:
 
     def sample_moves(self, rng: np.random.Generator) -> npt.NDArray[np.int64]:
         """A legal move for each row, all equally likely: [B] int64. The pass where nothing else is legal."""
-        moves = np.empty(len(self), dtype=np.int64)
-        for rows in _chunks(len(self)):
-            moves[rows] = sample_squares(self.legal_moves[rows], rng)
-        return np.minimum(moves, self.pass_square, out=moves)
+        return sample_moves(self.legal_moves, self.pass_square, rng)
 
     def step(self, squares: npt.ArrayLike, rows: IntArray | None = None) -> None:
         """Play one move in each row, or in each of the given rows, with automatic passes.
@@ -196,6 +207,9 @@ class PositionBatch:
         `auto_pass` and leaves rows that are over as they are. rows: [R] different indices; `squares` is [R] then. Raises
         `IllegalMoveError` with the first wrong row, before anything has changed.
         """
+        compiled = backend.compiled(len(self) if rows is None else len(rows))
+        if compiled is not None and self._step_compiled(compiled, squares, rows):
+            return
         moves, placing_mask = self._read_moves(squares, rows)
         if placing_mask.all():
             for chunk in _chunks(len(moves)):
@@ -212,6 +226,23 @@ class PositionBatch:
         indices, moves = indices[placing_mask], moves[placing_mask]
         for chunk in _chunks(len(moves)):
             self._place(indices[chunk], moves[chunk])
+
+    def _step_compiled(self, compiled: Any, squares: npt.ArrayLike, rows: IntArray | None) -> bool:
+        """Do what `step` does, if all is legal and of the right shape; otherwise change nothing. Returns whether it is done."""
+        moves = np.asarray(squares)
+        if not np.issubdtype(moves.dtype, np.integer):
+            return False
+        moves = np.ascontiguousarray(moves, dtype=np.int64)
+        arrays = [getattr(self, name) if rows is None else getattr(self, name)[rows] for name in _ARRAYS]
+        own, opp, side, legal, over = arrays
+        if moves.shape != legal.shape or not _fit_compiled(arrays) or compiled.count_illegal(legal, moves, self.pass_square):
+            return False
+        words = compiled.GEOMETRY[self.board_size]
+        backend.run_rows(compiled.advance, (own, opp, side, legal, over, moves), words, self.auto_pass)
+        if rows is not None:
+            for name, array in zip(_ARRAYS, arrays, strict=True):
+                getattr(self, name)[rows] = array
+        return True
 
     def is_legal(self, squares: npt.ArrayLike, rows: IntArray | None = None) -> BoolArray:
         """Whether `step` accepts a move, for each row. squares, rows: as in `step`. Returns [B] or [R] bool."""
@@ -287,6 +318,14 @@ class PositionBatch:
 
     def afterstates(self) -> Afterstates:
         """The afterstates of all legal moves of all rows; none for rows without a legal square."""
+        compiled = backend.compiled(len(self))
+        if compiled is not None and _fit_compiled([getattr(self, name) for name in _ARRAYS]):
+            num_moves = int(popcount(self.legal_moves).sum(dtype=np.int64))
+            rows, squares = np.empty((2, num_moves), dtype=np.int64)
+            own, opp = np.empty((2, num_moves), dtype=np.uint64)
+            words = compiled.GEOMETRY[self.board_size]
+            compiled.fill_afterstates(self.own, self.opp, self.legal_moves, rows, squares, own, opp, words)
+            return Afterstates(rows, squares, own, opp, self.side_to_move[rows], self.board_size)
         index = np.flatnonzero(unpack(self.legal_moves))
         rows, squares = index >> 6, index & 63
         own, opp, placed = self.own[rows], self.opp[rows], np.left_shift(np.uint64(1), squares.astype(np.uint64))
@@ -334,6 +373,38 @@ class PositionBatch:
     def outcome(self) -> npt.NDArray[np.float32]:
         """The results from Black's view: [B] float32, +1, 0 or -1; NaN where the game is running, so that nothing else reads as a draw."""
         return np.where(self.is_over, np.sign(self.score("discs")), np.nan).astype(np.float32)
+
+
+def sample_moves(legal: BitboardArray, pass_square: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:
+    """One square of each set, all equally likely, and the pass for empty sets. legal: [B] uint64. Returns [B] int64."""
+    moves = np.empty(len(legal), dtype=np.int64)
+    compiled = backend.compiled(len(legal))
+    if compiled is not None:
+        compiled.sample(legal, rng.integers(1 << 32, size=len(legal), dtype=np.uint32), moves, pass_square)
+        return moves
+    for rows in _chunks(len(legal)):
+        moves[rows] = sample_squares(legal[rows], rng)
+    return np.minimum(moves, pass_square, out=moves)
+
+
+def _legal_moves(own: BitboardArray, opp: BitboardArray, board_size: int) -> BitboardArray:
+    """The kernel's legal moves, for any number of rows."""
+    moves = np.empty_like(own)
+    compiled = backend.compiled(len(own))
+    if compiled is not None and own.shape == opp.shape and own.dtype == opp.dtype == np.uint64:
+        backend.run_rows(compiled.fill_legal_moves, (own, opp, moves), compiled.GEOMETRY[board_size])
+    else:
+        for chunk in _chunks(len(own)):
+            moves[chunk] = legal_moves(own[chunk], opp[chunk], board_size)
+    return moves
+
+
+def _fit_compiled(arrays: Sequence[npt.NDArray[Any]]) -> bool:
+    """Whether compiled code can take the arrays of a batch, which somebody may have replaced: it does not check what it writes to."""
+    return all(
+        array.shape == arrays[0].shape and array.dtype == dtype and array.flags.writeable and array.ndim == 1
+        for array, dtype in zip(arrays, _DTYPES, strict=True)
+    )
 
 
 def _words(name: str, values: npt.ArrayLike, max_bits: int) -> BitboardArray:

@@ -30,20 +30,23 @@ def _columns(board_size: int, first: int, last: int) -> int:
 FULL: Final = {n: (1 << n * n) - 1 for n in BOARD_SIZES}
 
 
-class _Geometry(NamedTuple):
+Line = tuple[Any, Any, Any]
+
+
+class Geometry(NamedTuple):
     """A board's lines and squares, as ints or as zero-dimensional arrays.
 
     lines: for each of the four lines through a square one step along it, two steps, and the squares that a chain of outflanked
     discs may use. longest: the most discs that such a chain can have, n - 2.
     """
 
-    lines: tuple[tuple[Any, Any, Any], ...]
+    lines: tuple[Line, ...]
     full: Any
     longest: int
 
 
-_INT_GEOMETRY: Final = {
-    n: _Geometry(
+INT_GEOMETRY: Final = {
+    n: Geometry(
         tuple((step, 2 * step, FULL[n] if step == n else _columns(n, 1, n - 2)) for step in (1, n - 1, n, n + 1)),
         FULL[n],
         n - 2,
@@ -58,8 +61,8 @@ def _word(value: int) -> BitboardArray:
 
 
 _WORD_GEOMETRY: Final = {
-    n: _Geometry(tuple((_word(step), _word(two_steps), _word(passable)) for step, two_steps, passable in lines), _word(full), longest)
-    for n, (lines, full, longest) in _INT_GEOMETRY.items()
+    n: Geometry(tuple((_word(step), _word(two_steps), _word(passable)) for step, two_steps, passable in lines), _word(full), longest)
+    for n, (lines, full, longest) in INT_GEOMETRY.items()
 }
 
 
@@ -71,7 +74,7 @@ def start_discs(board_size: int) -> tuple[int, int]:
     return black, white
 
 
-def _chains(source: Bits, over: Bits, step: Any, two_steps: Any, longest: int) -> tuple[Bits, Bits]:
+def chains(source: Bits, over: Bits, step: Any, two_steps: Any, longest: int) -> tuple[Bits, Bits]:
     """The squares of `over` in an unbroken row from a square of `source`, one way and the other way along a line."""
     up = over & (source << step)
     up |= over & (up << step)
@@ -88,18 +91,34 @@ def _chains(source: Bits, over: Bits, step: Any, two_steps: Any, longest: int) -
     return up, down
 
 
+def line_moves(own: Bits, opp: Bits, line: Line, longest: int) -> Bits:
+    """Where a chain of `opp` along one line begins at a disc of `own` and ends; the squares may be taken."""
+    step, two_steps, passable = line
+    up, down = chains(own, opp & passable, step, two_steps, longest)
+    squares: Bits = up << step
+    squares |= down >> step
+    return squares
+
+
+def line_flips(own: Bits, opp: Bits, move: Bits, line: Line, longest: int) -> Bits:
+    """The discs of `opp` along one line that turn over: a chain turns only where a disc of `own` closes it."""
+    step, two_steps, passable = line
+    up, down = chains(move, opp & passable, step, two_steps, longest)
+    flipped: Bits = up * ((own & (up << step)) != 0)
+    flipped |= down * ((own & (down >> step)) != 0)
+    return flipped
+
+
 def legal_moves(own: Bits, opp: Bits, n: int) -> Bits:
     """The empty squares where a disc of `own` would outflank at least one disc of `opp`.
 
     own, opp: discs of the side to move and of the other side, on an n x n board; int, or uint64 of any shape. Returns the same
     type. Nothing is checked.
     """
-    lines, full, longest = _INT_GEOMETRY[n] if isinstance(own, int) else _WORD_GEOMETRY[n]
+    lines, full, longest = INT_GEOMETRY[n] if isinstance(own, int) else _WORD_GEOMETRY[n]
     moves: Bits = own & opp  # the empty set, of the right type and shape
-    for step, two_steps, passable in lines:
-        up, down = _chains(own, opp & passable, step, two_steps, longest)
-        moves |= up << step
-        moves |= down >> step
+    for line in lines:
+        moves |= line_moves(own, opp, line, longest)
     moves &= (own | opp) ^ full
     return moves
 
@@ -109,13 +128,10 @@ def flips(own: Bits, opp: Bits, move: Bits, n: int) -> Bits:
 
     own, opp: as in `legal_moves`. move: one empty square an element, or 0 for none. Returns the same type.
     """
-    lines, _, longest = _INT_GEOMETRY[n] if isinstance(own, int) else _WORD_GEOMETRY[n]
+    lines, _, longest = INT_GEOMETRY[n] if isinstance(own, int) else _WORD_GEOMETRY[n]
     flipped = own & opp  # the empty set, of the right type and shape
-    for step, two_steps, passable in lines:
-        up, down = _chains(move, opp & passable, step, two_steps, longest)
-        # A chain turns only where a disc of the side to move closes it.
-        flipped |= up * ((own & (up << step)) != 0)
-        flipped |= down * ((own & (down >> step)) != 0)
+    for line in lines:
+        flipped |= line_flips(own, opp, move, line, longest)
     return flipped
 
 

@@ -15,8 +15,8 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from othello_env.batch import PositionBatch
-from othello_env.bitboard import pack, sample_squares
+from othello_env.batch import PositionBatch, sample_moves
+from othello_env.bitboard import pack
 from othello_env.errors import IllegalMoveError, OpponentError
 from othello_env.observation import Observation, ObservationFormat, ObservationOptions
 from othello_env.options import Illegal, Seat, check_choice, check_options, check_switch
@@ -64,9 +64,7 @@ def sample_legal(mask: npt.NDArray[Any], rng: np.random.Generator) -> npt.NDArra
     `Discrete.sample(mask)` is for one. A row with no square allowed gives the pass.
     """
     num_squares = mask.shape[1] - 1
-    squares: npt.NDArray[np.int64] = sample_squares(pack(mask[:, :num_squares]), rng).astype(np.int64)
-    np.minimum(squares, num_squares, out=squares)
-    return squares
+    return sample_moves(pack(mask[:, :num_squares]), num_squares, rng)
 
 
 def random_opponent(_observation: npt.NDArray[Any], mask: npt.NDArray[np.int8], rng: np.random.Generator) -> npt.NDArray[np.int64]:

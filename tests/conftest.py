@@ -1,9 +1,17 @@
 from __future__ import annotations
 
+import importlib.util
+import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
+
+from othello_env import backend
+
+# A shell that starts the tests in the background has them ignore Ctrl-C, and all processes that they start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 REPOSITORY = Path(__file__).parents[1]
 SHARED_DATA = REPOSITORY.parent / "shared" / "data"
@@ -20,3 +28,17 @@ def shared_data() -> Path:
 @pytest.fixture
 def rng() -> np.random.Generator:
     return np.random.default_rng(20_231_030)
+
+
+@pytest.fixture(params=["numpy", "compiled"])
+def either_backend(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Runs a test twice: with NumPy doing the array work, and with compiled code, for batches of any size."""
+    if request.param == "compiled" and importlib.util.find_spec("numba") is None:
+        pytest.skip("numba is not installed")
+    before = backend._State.module, backend._State.wanted
+    if request.param == "compiled":
+        assert backend.use_compiled()
+    else:
+        backend.use_numpy()
+    yield
+    backend._State.module, backend._State.wanted = before

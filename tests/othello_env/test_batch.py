@@ -14,6 +14,8 @@ same_size_positions = board_sizes.flatmap(
     lambda n: st.lists(st.one_of(scattered_positions(n), played_positions(n)), min_size=1, max_size=12)
 )
 
+pytestmark = pytest.mark.usefixtures("either_backend")
+
 
 def assert_rows(positions: PositionBatch, expected: list[Position]) -> None:
     """Every array of the batch says what the expected positions say."""

@@ -3,10 +3,12 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from typing import get_args
 
+import numpy as np
 import pytest
 
-from othello_env import Position, perft
+from othello_env import Game, Position, perft
 from othello_env.perft import Passes
 
 # Counted by two independent programs, a bitboard and a mailbox one; the 8x8 numbers with passes as plies are also aartbik's
@@ -29,6 +31,7 @@ DEEP: dict[tuple[int, Passes], list[tuple[int, int]]] = {
 }
 
 
+@pytest.mark.usefixtures("either_backend")
 @pytest.mark.parametrize(("passes", "board_size"), [(passes, n) for passes in ("ply", "free") for n in (4, 6, 8)])
 def test_counts_are_the_known_ones(passes: Passes, board_size: int) -> None:
     expected = (PLY if passes == "ply" else FREE)[board_size]
@@ -36,10 +39,30 @@ def test_counts_are_the_known_ones(passes: Passes, board_size: int) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("either_backend")
 @pytest.mark.parametrize(("board_size", "passes"), list(DEEP))
 def test_deep_counts_are_the_known_ones(board_size: int, passes: Passes) -> None:
     for depth, count in DEEP[board_size, passes]:
         assert perft(Position.start(board_size), depth, passes) == count
+
+
+@pytest.mark.usefixtures("either_backend")
+def test_counts_from_positions_with_passes_and_ends_do_not_depend_on_the_backend(rng: np.random.Generator) -> None:
+    """Late positions, where passes and ends lie within the depth; held against counting on `Position`."""
+
+    def count(position: Position, depth: int, passes: Passes) -> int:
+        if passes == "free":
+            position = position.resolve_pass()
+        if depth == 0 or position.is_over:
+            return 1
+        if position.must_pass:
+            return count(position.resolve_pass(), depth - 1, passes)
+        return sum(count(position.play(square, auto_pass=passes == "free"), depth - 1, passes) for square in position.legal_squares())
+
+    for _ in range(10):
+        position = Game.random(53, rng).final
+        for passes in get_args(Passes):
+            assert perft(position, 7, passes) == count(position, 7, passes), position
 
 
 def test_no_depth_is_one_sequence_and_so_is_a_finished_game() -> None:

@@ -1,0 +1,275 @@
+"""The rules kernel compiled with numba (extra `[fast]`): the same lines of `bitboard`, a few nanoseconds a position.
+
+Compiled loops that handle one board at a time (perft, search) call `legal_moves` and `flips`. `PositionBatch` calls the loops
+over arrays, where `backend` chooses them; a large batch is cut into parts that run at the same time.
+
+Compiled code is kept on disk, beside this file or in the user's cache directory, so that only the very first use waits for the
+compiler.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Final, TypeVar, cast
+
+try:
+    import numba
+except ModuleNotFoundError:
+    raise ModuleNotFoundError('compiled code needs numba: pip install "othello-env[fast]"', name="numba") from None
+import numpy as np
+import numpy.typing as npt
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+from numba.extending import overload as overload
+from numba.extending import register_jitable as register_jitable
+
+from othello_env import bitboard
+from othello_env.bitboard import INT_GEOMETRY, BitboardArray
+from othello_env.squares import BOARD_SIZES
+
+if numba.config.DISABLE_JIT:  # type: ignore[attr-defined, unused-ignore]
+    raise ImportError("NUMBA_DISABLE_JIT is set: there is no compiled code")
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+# Rows between two loops over them: few enough that they are still in a core's first-level cache.
+_BLOCK: Final = 1024
+
+_ONE: Final = np.uint64(1)
+_LAST: Final = np.uint64(63)
+_LONGEST: Final = max(INT_GEOMETRY[n].longest for n in BOARD_SIZES)  # long enough for all sizes
+
+
+def kernel(function: Function) -> Function:
+    """Compile a function at its first call, to run without the interpreter's lock, and keep the code on disk if there is a place."""
+    try:
+        dispatcher: Any = numba.njit(function, nogil=True, cache=True)
+    except RuntimeError:  # numba found no directory to write to
+        return cast("Function", numba.njit(function, nogil=True))
+    # By itself numba compiles anew when the function's own file has changed, and not when one has whose functions went into it.
+    folders = Path(__file__).parent, Path(function.__code__.co_filename).parent
+    with suppress(AttributeError):  # the attributes are numba's own and may be named otherwise one day
+        index = dispatcher._cache._cache_file
+        index._source_stamp = (index._source_stamp, *(_source_stamps(folder) for folder in folders))
+    return cast("Function", dispatcher)
+
+
+@lru_cache
+def _source_stamps(folder: Path) -> tuple[tuple[str, int, int], ...]:
+    """What changes when a source file in a folder does: the names, times and sizes of all of them."""
+    return tuple(sorted((path.name, path.stat().st_mtime_ns, path.stat().st_size) for path in folder.glob("*.py")))
+
+
+def inlined(function: Function) -> Function:
+    """Compile a function that compiled functions call."""
+    return cast("Function", numba.njit(function, forceinline=True))
+
+
+def compiled_function(function: Function) -> Function:
+    """Compile a function that compiled functions call, and that is too large to be inlined, or calls itself.
+
+    Each of the calls within itself must give it the same types, so no literals: code for several types crashes when it is loaded
+    from the disk (numba 0.68).
+    """
+    return cast("Function", numba.njit(function))
+
+
+def _popcount(_context: Any, _bits: Any) -> Any:
+    return types.int64(types.uint64), lambda _context, builder, _signature, arguments: builder.ctpop(arguments[0])
+
+
+def _lowest_square(_context: Any, _bits: Any) -> Any:
+    return types.int64(types.uint64), lambda _context, builder, _signature, arguments: builder.cttz(arguments[0], cgutils.false_bit)
+
+
+def _leading_zeros(_context: Any, _bits: Any) -> Any:
+    return types.int64(types.uint64), lambda _context, builder, _signature, arguments: builder.ctlz(arguments[0], cgutils.false_bit)
+
+
+# For compiled functions only, of one uint64: the number of squares; the number of the lowest square, 64 where there is none; 63
+# minus the number of the highest square, 64 where there is none.
+popcount: Final[Any] = intrinsic(_popcount)
+leading_zeros: Final[Any] = intrinsic(_leading_zeros)
+lowest_square: Final[Any] = intrinsic(_lowest_square)
+
+for _function in (bitboard.chains, bitboard.line_moves, bitboard.line_flips):
+    register_jitable(_function)
+_line_moves, _line_flips = bitboard.line_moves, bitboard.line_flips
+
+# For each board size the four lines' steps, double steps and passable squares, then all squares.
+GEOMETRY: Final = {
+    n: np.array([word for line in INT_GEOMETRY[n].lines for word in line] + [INT_GEOMETRY[n].full], dtype=np.uint64) for n in BOARD_SIZES
+}
+
+
+@inlined
+def unpacked(words: BitboardArray) -> Any:
+    """What `legal_moves` and `flips` take, from an array of `GEOMETRY`."""
+    return (
+        (words[0], words[1], words[2]),
+        (words[3], words[4], words[5]),
+        (words[6], words[7], words[8]),
+        (words[9], words[10], words[11]),
+        words[12],
+    )
+
+
+@inlined
+def legal_moves(own: Any, opp: Any, geometry: Any) -> Any:
+    """As `bitboard.legal_moves`, for one board in a compiled function."""
+    row, falling, column, rising, full = geometry
+    moves = _line_moves(own, opp, row, _LONGEST) | _line_moves(own, opp, falling, _LONGEST)
+    moves |= _line_moves(own, opp, column, _LONGEST) | _line_moves(own, opp, rising, _LONGEST)
+    return moves & ((own | opp) ^ full)
+
+
+@inlined
+def flips(own: Any, opp: Any, move: Any, geometry: Any) -> Any:
+    """As `bitboard.flips`, for one board in a compiled function."""
+    row, falling, column, rising, _ = geometry
+    flipped = _line_flips(own, opp, move, row, _LONGEST) | _line_flips(own, opp, move, falling, _LONGEST)
+    flipped |= _line_flips(own, opp, move, column, _LONGEST) | _line_flips(own, opp, move, rising, _LONGEST)
+    return np.uint64(flipped)
+
+
+# The loops over arrays. LLVM gives them vector instructions only where everything is inlined, indices begin at zero, and a loop
+# writes to few arrays: hence the small loops over blocks.
+
+
+@kernel
+def fill_legal_moves(own: BitboardArray, opp: BitboardArray, moves: BitboardArray, words: BitboardArray) -> None:
+    """Write the legal moves of [B] boards into `moves`. words: of `GEOMETRY`, here and below."""
+    geometry = unpacked(words)
+    for row in range(len(own)):
+        moves[row] = legal_moves(own[row], opp[row], geometry)
+
+
+@kernel
+def fill_flips(own: BitboardArray, opp: BitboardArray, move: BitboardArray, flipped: BitboardArray, words: BitboardArray) -> None:
+    """Write the flips of one move on each of [B] boards into `flipped`."""
+    geometry = unpacked(words)
+    for row in range(len(own)):
+        flipped[row] = flips(own[row], opp[row], move[row], geometry)
+
+
+@kernel
+def count_illegal(legal: BitboardArray, squares: npt.NDArray[np.int64], pass_square: int) -> int:
+    """The number of rows whose square is neither legal nor the pass of a row without a legal square."""
+    allowed = 0
+    for row in range(len(legal)):
+        square = np.uint64(squares[row])
+        placing = (legal[row] >> (square & _LAST)) & np.uint64(square <= _LAST)
+        allowed += np.int64(placing | np.uint64((legal[row] == 0) & (squares[row] == pass_square)))
+    return len(legal) - allowed
+
+
+@kernel
+def advance(
+    own: BitboardArray,
+    opp: BitboardArray,
+    side: npt.NDArray[np.uint8],
+    legal: BitboardArray,
+    over: npt.NDArray[np.bool_],
+    squares: npt.NDArray[np.int64],
+    words: BitboardArray,
+    auto_pass: bool,
+) -> None:
+    """Play a move in each row, in place: what `PositionBatch.step` does once it knows that `count_illegal` is 0."""
+    geometry = unpacked(words)
+    block_placed = np.empty(_BLOCK, dtype=np.uint64)
+    for first in range(0, len(own), _BLOCK):
+        block = slice(first, first + _BLOCK)
+        block_own, block_opp, block_side, block_legal, block_over = own[block], opp[block], side[block], legal[block], over[block]
+        block_squares = squares[block]
+        for row in range(len(block_own)):
+            square = np.uint64(block_squares[row]) & _LAST  # 0 instead of the pass on 8x8: nothing is legal there
+            move = ((block_legal[row] >> square) & _ONE) << square
+            block_placed[row] = move | flips(block_own[row], block_opp[row], move, geometry)
+        for row in range(len(block_own)):
+            before = block_own[row]
+            block_own[row] = block_opp[row] & ~block_placed[row]
+            block_opp[row] = before | block_placed[row]
+        for row in range(len(block_own)):
+            block_side[row] ^= np.uint8(1)
+        for row in range(len(block_own)):
+            block_legal[row] = legal_moves(block_own[row], block_opp[row], geometry)
+        for row in range(len(block_own)):
+            if block_legal[row] == 0:
+                replies = legal_moves(block_opp[row], block_own[row], geometry)
+                if block_over[row] or (replies != 0 and auto_pass):
+                    block_own[row], block_opp[row] = block_opp[row], block_own[row]
+                    block_side[row] ^= np.uint8(1)
+                    block_legal[row] = replies
+                elif replies == 0:
+                    block_over[row] = True
+
+
+@kernel
+def sample(bits: BitboardArray, random_words: npt.NDArray[np.uint32], squares: npt.NDArray[np.int64], none: int) -> None:
+    """Write the square that a random word picks from each set into `squares`, as `bitboard.sample_squares`; `none` for empty sets."""
+    for row in range(len(bits)):
+        rest = bits[row]
+        rank = (np.uint64(random_words[row]) * np.uint64(popcount(rest))) >> np.uint64(32)
+        square: Any = np.uint64(0)
+        for half in (np.uint64(32), np.uint64(16), np.uint64(8), np.uint64(4), np.uint64(2), np.uint64(1)):
+            low = rest & ((_ONE << half) - _ONE)
+            count = np.uint64(popcount(low))
+            in_upper_half = rank >= count
+            rank = rank - count if in_upper_half else rank
+            rest = rest >> half if in_upper_half else low
+            square = square + half if in_upper_half else square
+        squares[row] = np.int64(square) if bits[row] != 0 else none
+
+
+@kernel
+def fill_afterstates(
+    own: BitboardArray,
+    opp: BitboardArray,
+    legal: BitboardArray,
+    rows: npt.NDArray[np.int64],
+    squares: npt.NDArray[np.int64],
+    after_own: BitboardArray,
+    after_opp: BitboardArray,
+    words: BitboardArray,
+) -> None:
+    """Write the afterstates of all legal moves, sorted by row and square; the arrays have as many entries as there are moves."""
+    geometry = unpacked(words)
+    entry = 0
+    for row in range(len(own)):
+        moves = legal[row]
+        while moves:
+            square = lowest_square(moves)
+            move = _ONE << np.uint64(square)
+            placed = move | flips(own[row], opp[row], move, geometry)
+            rows[entry], squares[entry] = row, square
+            after_own[entry], after_opp[entry] = own[row] | placed, opp[row] & ~placed
+            entry += 1
+            moves &= moves - _ONE
+
+
+@kernel
+def perft(own: int, opp: int, depth: int, pass_is_ply: bool, words: BitboardArray) -> int:
+    """The number of sequences of `depth` plies, as `othello_env.perft`. own, opp: uint64. depth: at least 1."""
+    return _count(np.uint64(own), np.uint64(opp), depth, pass_is_ply, unpacked(words))
+
+
+@compiled_function
+def _count(own: Any, opp: Any, depth: int, pass_is_ply: bool, geometry: Any) -> int:
+    moves = legal_moves(own, opp, geometry)
+    if moves == 0:
+        if legal_moves(opp, own, geometry) == 0 or (pass_is_ply and depth == 1):
+            return 1
+        return _count(opp, own, depth - np.int64(pass_is_ply), pass_is_ply, geometry)
+    if depth == 1:
+        return int(popcount(moves))
+    total = 0
+    while moves:
+        move = moves & (~moves + _ONE)
+        moves ^= move
+        placed = move | flips(own, opp, move, geometry)
+        total += _count(opp & ~placed, own | placed, depth - 1, pass_is_ply, geometry)
+    return total

@@ -1,0 +1,327 @@
+"""The compiled kernel against NumPy: the same bits in every array, for every board size."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from othello_env import OthelloVectorEnv, Position, PositionBatch, backend, bitboard, sample_legal
+from othello_env.bitboard import FULL, BitboardArray
+from othello_env.squares import BOARD_SIZES
+from tests.conftest import REPOSITORY
+
+compiled = pytest.importorskip("othello_env.compiled", reason="numba is not installed", exc_type=ModuleNotFoundError)
+
+ARRAYS = ("own", "opp", "side_to_move", "legal_moves", "is_over")
+
+
+def scattered(board_size: int, count: int, rng: np.random.Generator) -> tuple[BitboardArray, BitboardArray]:
+    """Boards with discs anywhere, from nearly empty to full."""
+    words = rng.integers(1 << 64, size=(3, count), dtype=np.uint64)
+    sparse = rng.integers(1 << 64, size=(2, count), dtype=np.uint64)
+    occupied = words[0] | np.where(rng.random(count) < 0.5, sparse[0], np.uint64(0)) | np.where(rng.random(count) < 0.3, sparse[1], 0)
+    occupied &= np.uint64(FULL[board_size])
+    return occupied & words[1], occupied & ~words[1]
+
+
+def same(one: PositionBatch, other: PositionBatch) -> bool:
+    return all(np.array_equal(getattr(one, name), getattr(other, name)) for name in ARRAYS)
+
+
+def with_each(work: Callable[[], Any]) -> tuple[Any, Any]:
+    """The results of NumPy and of compiled code."""
+    before = backend._State.module, backend._State.wanted
+    backend.use_numpy()
+    by_numpy = work()
+    assert backend.use_compiled()
+    by_compiled = work()
+    backend._State.module, backend._State.wanted = before
+    return by_numpy, by_compiled
+
+
+@pytest.mark.parametrize("board_size", BOARD_SIZES)
+def test_legal_moves_and_flips_are_the_same_on_a_million_boards(board_size: int, rng: np.random.Generator) -> None:
+    own, opp = scattered(board_size, 350_000, rng)
+    words, found = compiled.GEOMETRY[board_size], np.empty_like(own)
+    compiled.fill_legal_moves(own, opp, found, words)
+    assert np.array_equal(found, bitboard.legal_moves(own, opp, board_size))
+    empty = (own | opp) ^ np.uint64(FULL[board_size])
+    squares = bitboard.sample_squares(empty, rng).astype(np.uint64)
+    move = np.where(empty != 0, np.left_shift(np.uint64(1), squares & np.uint64(63)), 0)
+    compiled.fill_flips(own, opp, move, found, words)
+    assert np.array_equal(found, bitboard.flips(own, opp, move, board_size))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("board_size", BOARD_SIZES)
+def test_legal_moves_and_flips_are_the_same_on_ten_million_boards(board_size: int, rng: np.random.Generator) -> None:
+    for _ in range(10):
+        test_legal_moves_and_flips_are_the_same_on_a_million_boards(board_size, rng)
+
+
+@pytest.mark.parametrize("auto_pass", [True, False])
+@pytest.mark.parametrize("board_size", BOARD_SIZES)
+def test_whole_games_are_the_same(board_size: int, auto_pass: bool) -> None:
+    """Sampling, steps, passes, ends, resets, afterstates: the games of both, and what the generator has given."""
+
+    def play() -> list[Any]:
+        rng = np.random.default_rng(7)
+        games, seen = PositionBatch.start(1500, board_size, auto_pass=auto_pass), []
+        for step in range(100):
+            games.step(games.sample_moves(rng))
+            if step % 4 == 0:
+                games.reset(games.is_over)
+                rows = np.flatnonzero(rng.random(len(games)) < 0.3)
+                games.step(games.take(rows).sample_moves(rng), rows)
+            seen.append(games.copy())
+        after = games.afterstates()
+        everything = [getattr(batch, name) for batch in seen for name in ARRAYS]
+        return [*everything, *(getattr(after, name) for name in ("rows", "squares", "own", "opp", "side")), *after.results(), rng.random(4)]
+
+    by_numpy, by_compiled = with_each(play)
+    assert len(by_numpy) == len(by_compiled) > 500
+    for one, other in zip(by_numpy, by_compiled, strict=True):
+        assert one.dtype == other.dtype
+        assert np.array_equal(one, other)
+
+
+def test_arbitrary_boards_step_alike(rng: np.random.Generator) -> None:
+    """Boards that no game reaches, in which sides must pass more often than in games."""
+    for board_size in BOARD_SIZES:
+        own, opp = scattered(board_size, 40_000, rng)
+        for auto_pass in (True, False):
+
+            def play(own: BitboardArray = own, opp: BitboardArray = opp, n: int = board_size, auto: bool = auto_pass) -> PositionBatch:
+                generator = np.random.default_rng(3)
+                batch = PositionBatch(own, opp, np.zeros(len(own), dtype=np.uint8), board_size=n, auto_pass=auto)
+                for _ in range(3):
+                    batch.step(batch.sample_moves(generator))
+                return batch
+
+            assert same(*with_each(play))
+
+
+@pytest.mark.parametrize("batch_size", [0, 1, 1023, 1024, 1025, 2049])
+def test_batches_of_every_size_step_alike(batch_size: int) -> None:
+    """The compiled loops work in blocks of 1,024."""
+
+    def play() -> PositionBatch:
+        rng = np.random.default_rng(5)
+        games = PositionBatch.start(batch_size)
+        for _ in range(30):
+            games.step(games.sample_moves(rng))
+        return games
+
+    assert same(*with_each(play))
+
+
+def test_parts_of_a_large_batch_run_at_the_same_time_and_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    def play() -> PositionBatch:
+        rng = np.random.default_rng(9)
+        games = PositionBatch.start(5000)
+        for _ in range(40):
+            games.step(games.sample_moves(rng))
+        return games
+
+    backend.use_compiled()
+    whole = play()
+    monkeypatch.setenv("OTHELLO_ENV_THREADS", "3")
+    monkeypatch.setattr(backend, "_ROWS_PER_THREAD", 700)
+    parts: list[int] = []
+    run_parts = backend.run_parts
+
+    def counting(function: Callable[[int], None], num_parts: int) -> None:
+        parts.append(num_parts)
+        run_parts(function, num_parts)
+
+    monkeypatch.setattr(backend, "run_parts", counting)
+    assert same(play(), whole)
+    assert set(parts) == {3}
+
+
+def test_large_batches_run_in_threads() -> None:
+    backend.use_compiled()
+    rng = np.random.default_rng(1)
+    large, small = PositionBatch.start(70_000), PositionBatch.start(7)
+    for _ in range(5):
+        moves = large.sample_moves(rng)
+        large.step(moves)
+        small.step(moves[:7])
+    assert same(large.take(np.arange(7)), small)
+
+
+def test_an_illegal_move_changes_nothing_and_names_the_row() -> None:
+    def play() -> tuple[str, PositionBatch]:
+        games = PositionBatch.start(300)
+        moves = np.full(300, 19)
+        moves[217] = 20
+        with pytest.raises(ValueError, match=r"^row 217: ") as caught:
+            games.step(moves)
+        return str(caught.value), games
+
+    (first, numpy_games), (second, compiled_games) = with_each(play)
+    assert first == second
+    assert same(numpy_games, PositionBatch.start(300))
+    assert same(compiled_games, PositionBatch.start(300))
+
+
+@pytest.mark.parametrize("moves", [[64], [-1], [65], [1000], [-45], [2**62 + 19], [63 + 64 + 20]])
+@pytest.mark.parametrize("board_size", BOARD_SIZES)
+def test_numbers_that_are_no_square_are_illegal_everywhere(moves: list[int], board_size: int) -> None:
+    def play() -> str:
+        with pytest.raises(ValueError, match=r"row 0: "):
+            PositionBatch.start(1, board_size).step(moves)
+        return ""
+
+    with_each(play)
+
+
+def test_sampling_from_masks_is_the_same(rng: np.random.Generator) -> None:
+    mask = (rng.random((3000, 65)) < 0.1).astype(np.int8)
+    one, other = with_each(lambda: sample_legal(mask, np.random.default_rng(2)))
+    assert np.array_equal(one, other)
+
+
+def in_a_fresh_process(code: str, **environment: str) -> list[str]:
+    run = subprocess.run(
+        [sys.executable, "-c", "import sys, numpy as np\nfrom othello_env import PositionBatch, backend, use_compiled, use_numpy\n" + code],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=REPOSITORY,
+        env={**os.environ, **environment},
+    )
+    assert run.returncode == 0, run.stderr
+    return run.stdout.split()
+
+
+PLAY = "rng = np.random.default_rng(0)\ngames = PositionBatch.start(SIZE)\nfor _ in range(9): games.step(games.sample_moves(rng))\n"
+
+
+@pytest.mark.parametrize(
+    ("size", "environment", "before", "loaded"),
+    [
+        (4096, {}, "", "True"),
+        (10, {}, "", "False"),
+        (10, {}, "use_compiled()", "True"),
+        (4096, {"OTHELLO_ENV_COMPILED": "0"}, "", "False"),
+        (4096, {}, "use_numpy()", "False"),
+    ],
+)
+def test_numba_is_loaded_when_it_is_worth_it_and_not_switched_off(size: int, environment: dict[str, str], before: str, loaded: str) -> None:
+    code = f"{before}\n{PLAY.replace('SIZE', str(size))}print('numba' in sys.modules, int(games.own.sum()) % 1009)"
+    result = in_a_fresh_process(code, **environment)
+    assert result[0] == loaded
+    assert result == [loaded, in_a_fresh_process(code, OTHELLO_ENV_COMPILED="0")[1]]
+
+
+def test_a_numba_that_cannot_be_imported_is_named_in_a_warning_and_numpy_does_the_work() -> None:
+    code = (
+        "import warnings, types\n"
+        "sys.modules['numba'] = types.ModuleType('numba')\n"  # there, and of no use
+        "sys.modules['numba'].__spec__ = types.SimpleNamespace()\n"
+        "with warnings.catch_warnings(record=True) as caught:\n"
+        "    warnings.simplefilter('always')\n"
+        f"    {PLAY.replace('SIZE', '1000').strip().replace(chr(10), chr(10) + '    ')}\n"
+        "print(len(caught), 'numba' in str(caught[0].message), use_compiled(), len(games))"
+    )
+    assert in_a_fresh_process(code) == ["1", "True", "False", "1000"]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_a_forked_process_has_threads_of_its_own() -> None:
+    code = (
+        "import os\n"
+        f"{PLAY.replace('SIZE', '70000')}"
+        "child = os.fork()\n"
+        "if child == 0:\n"
+        "    games.step(games.sample_moves(rng))\n"
+        "    os._exit(0)\n"
+        "print(os.waitpid(child, 0)[1])"
+    )
+    assert in_a_fresh_process(code) == ["0"]
+
+
+def test_compiled_code_is_found_again_by_the_next_process() -> None:
+    """Whatever compiled functions call lies with them on disk: code that refers to itself in two ways crashes when it is loaded."""
+    code = (
+        "from othello_env import Position, perft\nprint(perft(Position.start(), 8))\n" + PLAY.replace("SIZE", "1000") + "print(len(games))"
+    )
+    for _ in range(2):
+        assert in_a_fresh_process(code) == ["390216", "1000"]
+
+
+@pytest.mark.slow
+def test_code_on_disk_is_not_used_once_a_file_that_went_into_it_has_changed(tmp_path: Path) -> None:
+    shutil.copytree(REPOSITORY / "othello_env", tmp_path / "othello_env", ignore=shutil.ignore_patterns("__pycache__"))
+    code = "from othello_env import PositionBatch, use_compiled\nuse_compiled()\nprint(*PositionBatch.start(1).legal_moves)"
+
+    def legal_moves_of_the_start() -> int:
+        return int(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path).stdout)
+
+    assert legal_moves_of_the_start() == legal_moves_of_the_start() == Position.start().legal_moves
+    kernel = tmp_path / "othello_env" / "bitboard.py"
+    line = "    squares |= down >> step\n"
+    assert line in kernel.read_text(encoding="utf-8")
+    kernel.write_text(kernel.read_text(encoding="utf-8").replace(line, ""), encoding="utf-8")
+    assert legal_moves_of_the_start() == Position.start().legal_moves & ((1 << 64) - (1 << 37))
+
+
+def test_replaced_arrays_are_written_to_only_where_they_fit() -> None:
+    """Compiled code does not check bounds: what somebody has put in the place of an array goes to NumPy, which does."""
+    backend.use_compiled()
+    short = PositionBatch.start(300)
+    short.opp = short.opp[:100].copy()
+    with pytest.raises(ValueError, match="broadcast"):
+        short.step(short.sample_moves(np.random.default_rng(0)))
+    with pytest.raises((ValueError, IndexError)):
+        short.afterstates()
+    strided = PositionBatch.start(600)
+    for name in ARRAYS:
+        setattr(strided, name, getattr(strided, name)[::2])
+    plain = PositionBatch.start(300)
+    moves = plain.sample_moves(np.random.default_rng(0))
+    strided.step(moves)
+    plain.step(moves)
+    assert same(strided, plain)
+
+
+def test_without_compilation_numpy_does_the_work() -> None:
+    code = PLAY.replace("SIZE", "1000") + "print(len(games), use_compiled())"
+    assert in_a_fresh_process("import warnings; warnings.simplefilter('ignore')\n" + code, NUMBA_DISABLE_JIT="1") == ["1000", "False"]
+
+
+@pytest.mark.parametrize(("text", "works"), [("False", False), (" OFF ", False), ("0", False), ("", True), ("1", True)])
+def test_the_environment_variable_takes_the_usual_words(text: str, works: bool) -> None:
+    code = PLAY.replace("SIZE", "1000") + "print('numba' in sys.modules)"
+    assert in_a_fresh_process(code, OTHELLO_ENV_COMPILED=text) == [str(works)]
+
+
+@pytest.mark.parametrize("text", ["x", "-1", "1.5", "0"])
+def test_a_number_of_threads_that_is_none_is_refused(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OTHELLO_ENV_THREADS", text)
+    with pytest.raises(ValueError, match="expected a number of threads"):
+        backend.num_threads()
+
+
+def test_vector_environments_play_the_same_games() -> None:
+    def play() -> list[Any]:
+        env = OthelloVectorEnv(300, autoreset_mode="SameStep", auto_pass=False)
+        rng = np.random.default_rng(4)
+        observation, _ = env.reset(seed=3)
+        seen: list[Any] = []
+        for _ in range(150):
+            observation, reward, terminated, *_ = env.step(sample_legal(observation["action_mask"], rng))
+            seen += [observation["observation"].copy(), observation["action_mask"].copy(), reward, terminated]
+        return seen
+
+    by_numpy, by_compiled = with_each(play)
+    assert all(np.array_equal(one, other) for one, other in zip(by_numpy, by_compiled, strict=True))
