@@ -1,0 +1,216 @@
+"""OBF, the format of endgame suites: a position a line, with the scores of its moves.
+
+`--XXXXX--OOOXX-O-OOOXXOX-OXOXOXXOXXXOXXX--XOXOXX-XXXOOO--OOOOO-- X; G8:+18; H1:+12;`
+
+First the squares from a1 row by row, then the side to move, then the moves with their scores, best first. Each part ends with a
+semicolon. A score is the final disc difference for the side to move after best play, the empty squares given to the winner, so
+it is even. What follows a `%` is a comment. Files in use hold fillers, `--:-127;`, which mean nothing.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final, NoReturn
+
+from othello_env.errors import RecordFormatError
+from othello_env.position import COLOR_NAMES, Position, Scoring
+from othello_env.squares import BOARD_SIZES, format_square, parse_square, pass_square
+
+_SIDES: Final = "Xx*BbOoWw"
+_CONTENTS: Final = _SIDES + "-."
+
+_ENTRY: Final = r"[A-Za-z-][0-9-]\s*:\s*[-+]?[0-9]+"  # of a whole one
+_PASS: Final = "--"
+_FILLER: Final = -127
+
+
+@dataclass(frozen=True, slots=True)
+class ObfEntry:
+    """One line of an OBF file.
+
+    scores: by square, in the order of the line, from the view of the side to move; the pass may have one where it is forced. Not
+    every legal move needs to be there, and a position may have none. line: its number, from 1; entries that differ in it alone
+    are equal.
+    """
+
+    position: Position
+    scores: Mapping[int, int]
+    line: int = field(default=1, compare=False)
+
+    @property
+    def best_score(self) -> int | None:
+        """The highest score; None where there are none."""
+        return max(self.scores.values(), default=None)
+
+    @property
+    def best_squares(self) -> tuple[int, ...]:
+        """The squares that have the highest score, in the order of the line."""
+        return tuple(square for square, score in self.scores.items() if score == self.best_score)
+
+
+def read_obf(
+    lines: Iterable[str],
+    source: str,
+    *,
+    scoring: Scoring = "empties_to_winner",
+    on_error: Callable[[RecordFormatError], object] | None = None,
+) -> Iterator[ObfEntry]:
+    """The entries of a text, one by one. Empty lines and comments are skipped.
+
+    lines: a list, or an open file. source: the name that errors give it. scoring: how the scores count; by "discs" alone they may be
+    odd. on_error: gets the error of each line that does not follow
+    the format, and reading goes on with the next line; without it the first such error is raised, a `RecordFormatError`.
+    """
+    for number, line in enumerate(lines, 1):
+        if not line.partition("%")[0].strip():
+            continue
+        try:
+            entry = parse_obf_line(line, source, line=number, scoring=scoring)
+        except RecordFormatError as error:
+            if on_error is None:
+                raise
+            on_error(error)
+        else:
+            yield entry
+
+
+def parse_obf(text: str, source: str = "text") -> list[ObfEntry]:
+    """All entries of a text. Raises `RecordFormatError` at the first line that does not follow the format; see `read_obf`."""
+    return list(read_obf(io.StringIO(text), source))
+
+
+def parse_obf_line(text: str, source: str = "text", *, line: int = 1, scoring: Scoring = "empties_to_winner") -> ObfEntry:
+    """Read one line. Raises `RecordFormatError` with line and column (from 1), and with what was expected there.
+
+    The board size follows from the number of squares: 16, 36 or 64. Fillers are left out.
+    """
+    text = text.partition("%")[0].rstrip()
+    place = _Place(source, line, scoring)
+    *parts, rest = _parts(text)
+    if not parts:
+        place.read_header(*rest)
+        place.fail(len(text), "the line ends where a semicolon belongs, after the side to move")
+    position = place.read_header(*parts[0])
+    scores: dict[int, int] = {}
+    for column, part in parts[1:]:
+        place.read_score(column, part, position=position, scores=scores)
+    if re.fullmatch(_ENTRY, rest[1]):
+        place.fail(len(text), f"the line ends where a semicolon belongs, after {_shown(rest[1])}")
+    if rest[1]:
+        place.fail(rest[0], f"{_shown(rest[1])} at the end: expected entries like G8:+18 with a semicolon after each")
+    return ObfEntry(position, scores, line)
+
+
+def format_obf(position: Position, scores: Mapping[int, int]) -> str:
+    """The line, without its end, that `parse_obf_line` reads: the scores sorted, best first, equal ones as they come.
+
+    scores: by square, from the view of the side to move. Raises `ValueError` for a move or a score that cannot be.
+    """
+    n = position.board_size
+    parts = [str(position)]
+    for square, score in sorted(scores.items(), key=lambda entry: -entry[1]):
+        problem = _move_problem(square, position) or _score_problem(score, n, "empties_to_winner")
+        if problem:
+            raise ValueError(problem)
+        name = _PASS if square == pass_square(n) else format_square(square, n).upper()
+        parts.append(f"{name}:{score:+d}")
+    return "; ".join(parts) + ";"
+
+
+def _parts(text: str) -> Iterator[tuple[int, str]]:
+    """What stands between the semicolons, without white space around it, and the number of characters before it."""
+    start = 0
+    for part in text.split(";"):
+        stripped = part.lstrip()
+        yield start + len(part) - len(stripped), stripped.rstrip()
+        start += len(part) + 1
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """The line that is being read; its methods raise errors that name it."""
+
+    source: str
+    line: int
+    scoring: Scoring
+
+    def fail(self, before: int, problem: str) -> NoReturn:
+        """Raise the error of a problem that begins after so many characters of the line."""
+        raise RecordFormatError(f"{self.source}, line {self.line}, column {before + 1}: {problem}")
+
+    def read_header(self, column: int, part: str) -> Position:
+        """The position, from the squares and the side to move."""
+        squares = part.split(maxsplit=1)[0] if part else ""
+        side = part[len(squares) :].lstrip()
+        for number, sign in enumerate(squares):
+            if sign not in _CONTENTS:
+                self.fail(column + number, f"{sign!r} is no square: expected X, O or -")
+        if len(squares) not in [n * n for n in BOARD_SIZES]:
+            sizes = ", ".join(str(n * n) for n in BOARD_SIZES)
+            self.fail(column, f"{len(squares)} squares; expected {sizes}, a space, and the side to move")
+        if not side:
+            self.fail(column + len(squares), "no side to move after the squares: expected X or O")
+        if side[0] not in _SIDES:
+            self.fail(column + len(part) - len(side), f"{side[0]!r} is no side to move: expected X or O")
+        if len(side) > 1:
+            self.fail(column + len(part) - len(side) + 1, f"{_shown(side[1:])} after the side to move: expected a semicolon")
+        return Position.parse(squares + side)
+
+    def read_score(self, column: int, part: str, *, position: Position, scores: dict[int, int]) -> None:
+        """Add what one entry says to `scores`."""
+        name, colon, number = part.partition(":")
+        score_column = column + len(name) + 1 + len(number) - len(number.lstrip())
+        number = number.lstrip()
+        if not part:
+            self.fail(column, "nothing before the semicolon: expected an entry like G8:+18")
+        try:
+            square = parse_square(name, position.board_size)
+        except RecordFormatError as error:
+            self.fail(column, str(error) if colon else f"{_shown(part)} is no entry like G8:+18")
+        if not colon or not number:
+            self.fail(column + len(part), f"no score after {_shown(part)}: expected an entry like G8:+18")
+        if ":" in number:
+            self.fail(score_column + number.index(":"), f"a second colon in {_shown(part)}: expected one score for a move")
+        if not re.fullmatch("[-+]?[0-9]{1,9}", number):
+            self.fail(score_column, f"{_shown(number)} is no score: expected an integer")
+        score = int(number)
+        if square == pass_square(position.board_size) and score == _FILLER:
+            return
+        problem = _move_problem(square, position)
+        if problem:
+            self.fail(column, problem)
+        if square in scores:
+            self.fail(column, f"{name.strip()} has a score already, {scores[square]:+d}: expected each move once")
+        problem = _score_problem(score, position.board_size, self.scoring)
+        if problem:
+            self.fail(score_column, problem)
+        scores[square] = score
+
+
+def _move_problem(square: int, position: Position) -> str:
+    """Why a square cannot be played; nothing where it can."""
+    legal = position.legal_squares()
+    if square in legal:
+        return ""
+    n = position.board_size
+    if not 0 <= square <= pass_square(n):
+        return f"square {square}: a {n}x{n} board has squares 0 to {n * n - 1}"
+    names = " ".join(format_square(s, n) for s in legal) or "none, the game is over"
+    return f"{format_square(square, n)} is illegal for {COLOR_NAMES[position.side_to_move]} in {position}; legal: {names}"
+
+
+def _score_problem(score: int, board_size: int, scoring: Scoring) -> str:
+    """Why a number cannot be a final score; nothing where it can."""
+    most = board_size**2
+    if not -most <= score <= most or (score % 2 and scoring == "empties_to_winner"):
+        kind = "an even integer" if scoring == "empties_to_winner" else "an integer"
+        return f"score {score:+d}: expected {kind} from {-most:+d} to {most:+d}"
+    return ""
+
+
+def _shown(text: str) -> str:
+    """A piece of the line for a message, cut where it is long."""
+    return repr(text) if len(text) <= 40 else f"{text[:40]!r}..."
