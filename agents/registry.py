@@ -2,19 +2,22 @@
 
 A spec is a name, then after a colon a file where the agent takes one, then `parameter=value` entries, with commas between:
 `league:players/best.txt,view=black`. The file's name may hold commas and equals signs. The signature of an agent's builder is
-the description of its spec.
+the description of its spec. `factory:my_package.agents:make` is an agent of somebody's own.
 """
 
 from __future__ import annotations
 
 import inspect
+import pkgutil
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final, Literal, get_args, get_origin
+from types import NoneType, UnionType
+from typing import Any, Final, Literal, Union, get_args, get_origin
 
 from agents.base import Agent
 from agents.greedy import greedy_agent
+from agents.heuristics import beginner_agent, heuristics_agent
 from agents.league import league_agent
 from agents.ntuple import NTupleNetwork, ntuple_agent
 from agents.positional import positional_agent
@@ -29,12 +32,53 @@ def _ntuple(file: Path) -> Agent:
     return ntuple_agent(NTupleNetwork.load(file), f"ntuple:{file.name}")
 
 
+def _factory(function: str) -> Agent:
+    """What a function of somebody's own makes, called without arguments. function: "module:name"."""
+    if function.count(":") != 1:
+        raise ValueError("expected a function that makes the agent, as factory:module:name")
+    try:
+        agent: Agent = pkgutil.resolve_name(function)()
+    except AttributeError as error:
+        raise ValueError(str(error)) from error
+    return agent
+
+
+# The agents that search are compiled: their modules need numba, and load it.
+def _alpha_beta(
+    file: Path | None = None,
+    *,
+    evaluation: Literal["swh", "heur", "bench", "heuristics"] | None = None,
+    depth: int | None = None,
+    seconds: float | None = None,
+    nodes: int | None = None,
+    solver: int = 0,
+    megabytes: int = 16,
+) -> Agent:
+    from agents.alpha_beta import alpha_beta_agent
+
+    return alpha_beta_agent(file, evaluation=evaluation, depth=depth, seconds=seconds, nodes=nodes, solver=solver, megabytes=megabytes)
+
+
+def _mcts(*, simulations: int = 200, method: Literal["puct", "gumbel"] = "puct", rollouts: int = 1) -> Agent:
+    from agents.mcts import mcts_agent
+
+    return mcts_agent(simulations=simulations, method=method, rollouts=rollouts)
+
+
+# Parameters whose name need not be given: what comes first in a spec.
+_FIRST: Final = ("file", "function")
+
 _BUILDERS: Final[dict[str, Callable[..., Agent]]] = {
     "random": RandomAgent,
     "greedy": greedy_agent,
     "positional": positional_agent,
+    "beginner": beginner_agent,
+    "heuristics": heuristics_agent,
     "ntuple": _ntuple,
     "league": league_agent,
+    "alpha_beta": _alpha_beta,
+    "mcts": _mcts,
+    "factory": _factory,
 }
 
 
@@ -51,6 +95,10 @@ def make_agent(spec: str) -> Agent:
     arguments = _parse_arguments(spec, name, rest)
     try:
         return builder(**arguments)
+    except ImportError as error:
+        raise AgentSpecError(f"{spec!r}: {error}") from error
+    except (MemoryError, OverflowError) as error:
+        raise AgentSpecError(f"{spec!r}: too large: {error}") from error
     except FileNotFoundError as error:
         raise AgentSpecError(f"{spec!r}: no such file: {str(error.filename)!r}") from None
     except (OSError, ValueError) as error:
@@ -63,10 +111,11 @@ def agent_specs() -> list[str]:
 
 
 def _describe(name: str) -> str:
-    entries = [
-        parameter.name.upper() if parameter.annotation is Path else f"{parameter.name}={'|'.join(_choices(parameter))}"
-        for parameter in _parameters(name)
-    ]
+    entries = []
+    for parameter in _parameters(name):
+        comes_first, optional = parameter.name in _FIRST, parameter.default is not parameter.empty
+        entry = parameter.name.upper() if comes_first else f"{parameter.name}={'|'.join(_choices(parameter))}"
+        entries.append(f"[{entry}]" if comes_first and optional else entry)
     return f"{name}:{','.join(entries)}" if entries else name
 
 
@@ -75,38 +124,47 @@ def _parameters(name: str) -> list[inspect.Parameter]:
     return [parameter for parameter in parameters if parameter.name != "name"]
 
 
+def _type_of(parameter: inspect.Parameter) -> Any:
+    """The annotation, that of `X | None` being X: a spec cannot say None, only leave the parameter out."""
+    if get_origin(parameter.annotation) in (UnionType, Union):
+        return next(choice for choice in get_args(parameter.annotation) if choice is not NoneType)
+    return parameter.annotation
+
+
 def _choices(parameter: inspect.Parameter) -> list[str]:
-    if get_origin(parameter.annotation) is Literal:
-        return [str(choice) for choice in get_args(parameter.annotation)]
-    return [f"{parameter.annotation.__name__.upper()}"]
+    annotation = _type_of(parameter)
+    return [str(choice) for choice in get_args(annotation)] if get_origin(annotation) is Literal else [annotation.__name__.upper()]
 
 
 def _parse_arguments(spec: str, name: str, rest: str) -> dict[str, Any]:
     parameters = {parameter.name: parameter for parameter in _parameters(name)}
     names = "|".join(parameters)
+    first = next((key for key in _FIRST if key in parameters), None)
     # An entry begins after a comma where a parameter of the agent does; what comes before the first one is the file.
-    entries = [entry for entry in re.split(f",(?=(?:{names})=)" if "file" in parameters else ",", rest) if entry]
+    entries = [entry for entry in re.split(f",(?=(?:{names})=)" if first else ",", rest) if entry]
     arguments: dict[str, Any] = {}
     for entry in entries:
         key, equals, text = entry.partition("=")
-        if "file" in parameters and "file" not in arguments and key not in parameters:
-            key, equals, text = "file", "=", entry
+        looks_like_parameter = re.fullmatch("[a-z_]+", key) and equals and not Path(entry).exists()
+        if first and first not in arguments and key not in parameters and not looks_like_parameter:
+            key, equals, text = first, "=", entry
         parameter = parameters.get(key)
         if parameter is None or not equals or key in arguments:
             raise AgentSpecError(f"{spec!r}: {entry!r} is no parameter of it, or comes twice; expected {_describe(name)}")
-        arguments[key] = _convert(spec, parameter, text)
+        arguments[key] = _convert(spec, name, parameter, text)
     missing = [key for key, parameter in parameters.items() if parameter.default is parameter.empty and key not in arguments]
     if missing:
         raise AgentSpecError(f"{spec!r}: {missing[0]} is missing; expected {_describe(name)}")
     return arguments
 
 
-def _convert(spec: str, parameter: inspect.Parameter, text: str) -> Any:
-    if get_origin(parameter.annotation) is Literal:
-        if text not in get_args(parameter.annotation):
+def _convert(spec: str, name: str, parameter: inspect.Parameter, text: str) -> Any:
+    annotation = _type_of(parameter)
+    if get_origin(annotation) is Literal:
+        if text not in get_args(annotation):
             raise AgentSpecError(f"{spec!r}: {parameter.name}={text}; expected one of {', '.join(_choices(parameter))}")
         return text
     try:
-        return parameter.annotation(text)
+        return annotation(text)
     except ValueError:
-        raise AgentSpecError(f"{spec!r}: {parameter.name}={text}; expected {parameter.annotation.__name__}") from None
+        raise AgentSpecError(f"{spec!r}: {parameter.name}={text}; expected {annotation.__name__} in {_describe(name)}") from None

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from agents import AgentSpecError, agent_specs, make_agent
+from agents import Agent, AgentSpecError, agent_specs, make_agent
 from tests.agents.test_ntuple import network_of
 
 
@@ -22,13 +22,24 @@ def test_specs_make_the_agents_they_name(tmp_path: Path) -> None:
 
 
 def test_every_spec_is_described() -> None:
-    assert agent_specs() == ["random", "greedy", "positional:table=swh|heur|bench", "ntuple:FILE", "league:FILE,view=mover|black"]
+    assert agent_specs() == [
+        "random",
+        "greedy",
+        "positional:table=swh|heur|bench",
+        "beginner",
+        "heuristics",
+        "ntuple:FILE",
+        "league:FILE,view=mover|black",
+        "alpha_beta:[FILE],evaluation=swh|heur|bench|heuristics,depth=INT,seconds=FLOAT,nodes=INT,solver=INT,megabytes=INT",
+        "mcts:simulations=INT,method=puct|gumbel,rollouts=INT",
+        "factory:FUNCTION",
+    ]
 
 
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ("", "no agent ''; the agents are random, greedy, positional:table=swh|heur|bench, ntuple:FILE, league:FILE,view=mover|black"),
+        ("", "no agent ''; the agents are random, greedy, positional:table=swh|heur|bench, beginner, heuristics, ntuple:FILE, league:"),
         ("Random", "no agent 'Random'; the agents are"),
         ("alpha", "no agent 'alpha'"),
         ("random:3", "'3' is no parameter of it, or comes twice; expected random"),
@@ -65,3 +76,25 @@ def test_names_of_files_may_hold_commas_and_equals_signs(tmp_path: Path, name: s
     assert make_agent(f"league:{tmp_path / name}").name == f"league:{name},view=mover"
     assert make_agent(f"league:{tmp_path / name},view=black").name == f"league:{name},view=black"
     assert make_agent(f"league:view=black,file={tmp_path / name}").name == f"league:{name},view=black"
+
+
+def own_agent() -> Agent:
+    return make_agent("greedy")
+
+
+def test_an_agent_of_ones_own_is_made_by_its_function() -> None:
+    assert make_agent("factory:tests.agents.test_registry:own_agent").name == "greedy"
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("factory", "function is missing; expected factory:FUNCTION"),
+        ("factory:tests.agents.test_registry", "as factory:module:name"),
+        ("factory:no_such_module:make", "No module named 'no_such_module'"),
+        ("factory:tests.agents.test_registry:nothing", "has no attribute 'nothing'"),
+    ],
+)
+def test_a_function_that_is_none_is_refused(spec: str, message: str) -> None:
+    with pytest.raises(AgentSpecError, match=message):
+        make_agent(spec)

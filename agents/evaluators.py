@@ -1,0 +1,160 @@
+"""What a tree search asks at its leaves: a policy and a value for many positions at once.
+
+An evaluator is a pure function of positions and a generator; a policy-value network fits the protocol as well as random playouts
+or a value function of afterstates do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from agents.base import Values, groups_of
+from othello_env import backend
+from othello_env.batch import Afterstates, PositionBatch
+from othello_env.bitboard import BitboardArray
+from othello_env.compiled import GEOMETRY, flips, inlined, kernel, legal_moves, popcount, unpacked
+
+# A playout takes some two microseconds, handing rows to a thread a hundred.
+_PLAYOUTS_PER_THREAD: Final = 128
+
+_MOST_ROLLOUTS: Final = 1_000_000
+
+_ONE: Final = np.uint64(1)
+_LOW_HALF: Final = np.uint64(32)
+
+
+class Evaluation(NamedTuple):
+    """What an evaluator says of L positions, each from the view of its side to move.
+
+    policy_logits: [L, A] float32 with A = n*n + 1, not normalised; only the entries of legal squares count, and -inf is as good
+    as no chance. None stands for a uniform policy. values: [L] float32 from -1, a loss, to 1, a win.
+    """
+
+    policy_logits: npt.NDArray[np.float32] | None
+    values: npt.NDArray[np.float32]
+
+
+class Evaluator(Protocol):
+    """Whatever judges positions for a tree search."""
+
+    def evaluate(self, positions: PositionBatch, rng: np.random.Generator) -> Evaluation:
+        """Judge each position.
+
+        positions: [L], at least one; in each the side to move has a move. They must be left as they are, and all randomness be
+        taken from `rng`. The answer for a position should not depend on the others, except for the random numbers that it gets.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class RolloutEvaluator:
+    """Uniformly random playouts: the value is their mean outcome, the policy is uniform.
+
+    rollouts: playouts a position. Each position takes 64 random bits from the generator, in order, and nothing else decides how
+    its playouts go. Raises `ValueError` for fewer than one.
+    """
+
+    rollouts: int = 1
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.rollouts <= _MOST_ROLLOUTS:
+            raise ValueError(f"rollouts {self.rollouts}: must be at least 1, and at most {_MOST_ROLLOUTS}")
+
+    def evaluate(self, positions: PositionBatch, rng: np.random.Generator) -> Evaluation:
+        """See `Evaluator`."""
+        seeds = rng.integers(1 << 64, size=len(positions), dtype=np.uint64)
+        values = np.empty(len(positions), dtype=np.float32)
+        arrays = (positions.own, positions.opp, seeds, values)
+        rows_per_thread = -(-_PLAYOUTS_PER_THREAD // self.rollouts)  # at least 1
+        backend.run_rows(_play_out, arrays, self.rollouts, GEOMETRY[positions.board_size], rows_per_thread=rows_per_thread)
+        return Evaluation(None, values)
+
+
+@dataclass(frozen=True, slots=True)
+class AfterstateEvaluator:
+    """A value function of afterstates, such as an n-tuple network's, looked at one move deep.
+
+    The policy is the softmax of the afterstates' values, divided by `temperature`; the value is that of the best afterstate,
+    divided by `scale` and squeezed into -1 to 1 by tanh. value_function: as `evaluate` of `AfterstateAgent`. Raises `ValueError`
+    for a temperature or a scale that is not positive.
+    """
+
+    value_function: Callable[[Afterstates], Values]
+    temperature: float = 1.0
+    scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        for name in ("temperature", "scale"):
+            if not getattr(self, name) > 0:
+                raise ValueError(f"{name} {getattr(self, name)}: must be positive")
+
+    def evaluate(self, positions: PositionBatch, rng: np.random.Generator) -> Evaluation:  # noqa: ARG002 - nothing is random
+        """See `Evaluator`."""
+        afterstates = positions.afterstates()
+        values = np.asarray(self.value_function(afterstates), dtype=np.float64)
+        logits = np.full((len(positions), positions.pass_square + 1), -np.inf, dtype=np.float32)
+        logits[afterstates.rows, afterstates.squares] = values / self.temperature
+        first, _ = groups_of(afterstates.rows)
+        best = np.maximum.reduceat(values, first)
+        return Evaluation(logits, np.tanh(best / self.scale).astype(np.float32))
+
+
+@inlined
+def _next_word(state: Any) -> Any:
+    """The next state of Marsaglia's xorshift generator (2003), which is also its output. state: uint64, not 0."""
+    state ^= state << np.uint64(13)
+    state ^= state >> np.uint64(7)
+    return state ^ (state << np.uint64(17))
+
+
+@inlined
+def _mixed(word: Any) -> Any:
+    """Some bits from everywhere in every bit: the finaliser of splitmix64 (Steele, Lea and Flood 2014). word: uint64."""
+    word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return word ^ (word >> np.uint64(31))
+
+
+@kernel
+def _play_out(
+    own: BitboardArray,
+    opp: BitboardArray,
+    seeds: npt.NDArray[np.uint64],
+    values: npt.NDArray[np.float32],
+    rollouts: int,
+    words: BitboardArray,
+) -> None:
+    """Write the mean outcomes of random games from [L] positions, from the view of the side to move, into `values`."""
+    geometry = unpacked(words)
+    for row in range(len(own)):
+        state = _mixed(seeds[row]) | _ONE  # the one state that xorshift never leaves is 0
+        total = 0
+        for _ in range(rollouts):
+            mover, other, flipped_view = own[row], opp[row], False
+            passed = False
+            while True:
+                moves = legal_moves(mover, other, geometry)
+                if moves == 0:
+                    if passed:
+                        break
+                    passed = True
+                else:
+                    passed = False
+                    state = _next_word(state)
+                    rank = ((state >> _LOW_HALF) * np.uint64(popcount(moves))) >> _LOW_HALF
+                    while rank > 0:
+                        moves &= moves - _ONE
+                        rank -= _ONE
+                    move = moves & (~moves + _ONE)
+                    placed = move | flips(mover, other, move, geometry)
+                    mover, other = mover | placed, other & ~placed
+                mover, other, flipped_view = other, mover, not flipped_view
+            difference = popcount(mover) - popcount(other)
+            outcome = np.int64(difference > 0) - np.int64(difference < 0)
+            total += -outcome if flipped_view else outcome
+        values[row] = total / rollouts

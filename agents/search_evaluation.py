@@ -1,0 +1,196 @@
+"""Evaluations as compiled searches see them: a sum of table entries, in integers, that follows a move instead of starting anew.
+
+Whatever is a sum over patterns of squares fits: n-tuple networks, and tables of square weights as networks of whole rows. The
+index of a pattern in its table is linear in the contents of the squares, so the indices after a move are those before it plus
+what the new and the turned discs add; they are counted from the view of the side that moves, as `NTupleNetwork` has them.
+Weighted features (`agents.heuristics`) can be added to the sum.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from agents.heuristics import (
+    FEATURE_COUNTS,
+    Geometry,
+    HeuristicEvaluator,
+    c_squares,
+    frontier_discs,
+    odd_regions,
+    potential_moves,
+    stable_discs,
+    x_squares,
+)
+from agents.ntuple import NTupleNetwork, table_sizes
+from agents.search_board import EMPTY, NUM_SQUARES, ONE, SIZE, embedded_geometry, embedded_square, moves_on
+from othello_env.compiled import compiled_function, inlined, lowest_square, popcount
+
+# Sums stay below this, so that a search can tell them from the results of finished games.
+LARGEST: Final = 1 << 27
+_LARGEST_SCALE: Final = 1e100  # for weights that are all but 0
+
+_LOW_BYTE: Final = np.uint64(0xFF)
+
+# Patterns come in whole vectors of so many, the last ones with weights of 0.
+_VECTOR: Final = 16
+
+
+class SearchEvaluation(NamedTuple):
+    """An evaluation in the form that compiled code reads.
+
+    row_indices: [8, 256, K] int32, what an own row of the board adds to each pattern's index, by the row's discs as a byte; the
+    other side's discs subtract the same. square_indices: [64, K] int32, the same for one disc. empty_indices: [K] int32, the indices
+    on the empty board. weights: [W] int32, all tables. indices: [2, K] int32, room for the search: the indices of a position, and of
+    an afterstate. feature_weights: [F] int32, in the order of `FEATURES`, or [0]. geometry: what the features are computed with.
+    """
+
+    row_indices: npt.NDArray[np.int32]
+    square_indices: npt.NDArray[np.int32]
+    empty_indices: npt.NDArray[np.int32]
+    weights: npt.NDArray[np.int32]
+    indices: npt.NDArray[np.int32]
+    feature_weights: npt.NDArray[np.int32]
+    geometry: Geometry
+
+
+FEATURES: Final = tuple(FEATURE_COUNTS)
+_CORNERS: Final = FEATURES.index("corners")
+_CORNER_REPLIES: Final = FEATURES.index("corner_replies")
+_X_SQUARES: Final = FEATURES.index("x_squares")
+_C_SQUARES: Final = FEATURES.index("c_squares")
+_STABILITY: Final = FEATURES.index("stability")
+_FRONTIER: Final = FEATURES.index("frontier")
+_POTENTIAL_MOBILITY: Final = FEATURES.index("potential_mobility")
+_MOBILITY: Final = FEATURES.index("mobility")
+_REPLIES: Final = FEATURES.index("replies")
+_DISCS: Final = FEATURES.index("discs")
+_ODD_REGIONS: Final = FEATURES.index("odd_regions")
+
+
+def network_evaluation(network: NTupleNetwork) -> tuple[SearchEvaluation, float]:
+    """A network for compiled search, and the number by which the integers are too large."""
+    board_size = network.board_size
+    num_tuples = network.num_tuples
+    padded = -(-num_tuples // _VECTOR) * _VECTOR
+    empty = np.zeros(1, dtype=np.uint64)
+    square_indices = np.zeros((NUM_SQUARES, padded), dtype=np.int32)
+    empty_indices = np.full(padded, len(network.weights), dtype=np.int32)
+    empty_indices[:num_tuples] = network.indices(empty, empty)[0]
+    discs = np.left_shift(ONE, np.arange(board_size**2, dtype=np.uint64))
+    with_disc = network.indices(discs, np.zeros_like(discs))
+    for square in range(board_size**2):
+        square_indices[embedded_square(square, board_size), :num_tuples] = with_disc[square] - empty_indices[:num_tuples]
+    rows = np.arange(256)[:, None] >> np.arange(SIZE) & 1
+    row_indices = np.stack([rows @ square_indices[SIZE * row : SIZE * (row + 1)] for row in range(SIZE)]).astype(np.int32)
+    tables = np.split(network.weights, np.cumsum(table_sizes(network.groups))[:-1])
+    largest = sum(len(group) * float(np.abs(table).max()) for group, table in zip(network.groups, tables, strict=True))
+    scale = _scale(largest, num_tuples)
+    weights = np.zeros(len(network.weights) + 1, dtype=np.int32)
+    weights[:-1] = np.rint(network.weights.astype(np.float64) * scale)
+    indices, no_features = np.zeros((2, padded), dtype=np.int32), np.zeros(0, dtype=np.int32)
+    evaluation = SearchEvaluation(row_indices, square_indices, empty_indices, weights, indices, no_features, embedded_geometry(board_size))
+    return evaluation, scale
+
+
+def feature_evaluation(evaluator: HeuristicEvaluator, board_size: int) -> tuple[SearchEvaluation, float]:
+    """Weighted features for compiled search, and the number by which the integers are too large."""
+    feature_weights = np.array([getattr(evaluator, name) for name in FEATURES])
+    scale = _scale(NUM_SQUARES * float(np.abs(feature_weights).sum()), len(FEATURES))
+    network = NTupleNetwork((((0,),),), np.zeros(3), board_size)
+    evaluation, _ = network_evaluation(network)
+    none = slice(0, 0)
+    return (
+        evaluation._replace(
+            row_indices=np.ascontiguousarray(evaluation.row_indices[:, :, none]),
+            square_indices=np.ascontiguousarray(evaluation.square_indices[:, none]),
+            empty_indices=evaluation.empty_indices[none],
+            indices=np.ascontiguousarray(evaluation.indices[:, none]),
+            feature_weights=np.rint(feature_weights * scale).astype(np.int32),
+        ),
+        scale,
+    )
+
+
+def _scale(largest: float, num_terms: int) -> float:
+    """The number that brings sums of at most `largest` near `LARGEST` and, rounding of each term included, not above it."""
+    return min((LARGEST - num_terms) / largest, _LARGEST_SCALE) if largest else 1.0
+
+
+def network_of_square_weights(table: npt.NDArray[np.floating], board_size: int = 8) -> NTupleNetwork:
+    """A table of one weight for each square as a network of whole rows. table: [n*n], of an own disc; the other's count minus that."""
+    contents = np.arange(3**board_size)[:, None] // 3 ** np.arange(board_size)[::-1] % 3 - 1
+    rows = table.reshape(board_size, board_size)
+    groups = tuple((tuple(range(row * board_size, (row + 1) * board_size)),) for row in range(board_size))
+    return NTupleNetwork(groups, np.concatenate([contents @ row for row in rows]), board_size)
+
+
+@inlined
+def look_at(own: Any, opp: Any, evaluation: Any) -> None:
+    """Make `afterstate_value` know the position whose moves it is asked about."""
+    here = evaluation.indices[0]
+    for k in range(len(here)):
+        here[k] = evaluation.empty_indices[k]
+    for row in range(SIZE):
+        shift = np.uint64(SIZE * row)
+        own_row = evaluation.row_indices[row, np.int64((own >> shift) & _LOW_BYTE)]
+        opp_row = evaluation.row_indices[row, np.int64((opp >> shift) & _LOW_BYTE)]
+        for k in range(len(here)):
+            here[k] += own_row[k] - opp_row[k]
+
+
+@inlined
+def afterstate_value(square: Any, flipped: Any, own: Any, opp: Any, replies: Any, evaluation: Any) -> Any:
+    """The value of the position after a move, from the view of the side that made it; `look_at` has seen the one before.
+
+    own, opp: the discs after the move, of the side that made it and of the other. replies: the other side's moves.
+    """
+    here, after = evaluation.indices[0], evaluation.indices[1]
+    disc = evaluation.square_indices[square]
+    for k in range(len(after)):
+        after[k] = here[k] + disc[k]
+    rest = flipped
+    while rest != EMPTY:
+        disc = evaluation.square_indices[lowest_square(rest)]
+        rest &= rest - ONE
+        for k in range(len(after)):
+            after[k] += 2 * disc[k]
+    value = np.int32(0)
+    for k in range(len(after)):
+        value += evaluation.weights[after[k]]
+    if len(evaluation.feature_weights):
+        return np.int64(value) + _feature_value(own, opp, replies, evaluation.feature_weights, evaluation.geometry)
+    return np.int64(value)
+
+
+@compiled_function
+def _feature_value(own: Any, opp: Any, replies: Any, weights: Any, geometry: Any) -> Any:
+    """The weighted sum of `FEATURES`, as `HeuristicEvaluator` has it."""
+    value = np.int64(0)
+    if weights[_CORNERS]:
+        value += weights[_CORNERS] * (popcount(own & geometry.corners) - popcount(opp & geometry.corners))
+    if weights[_CORNER_REPLIES]:
+        value += weights[_CORNER_REPLIES] * popcount(replies & geometry.corners)
+    if weights[_X_SQUARES]:
+        value += weights[_X_SQUARES] * (popcount(x_squares(own, opp, geometry)) - popcount(x_squares(opp, own, geometry)))
+    if weights[_C_SQUARES]:
+        value += weights[_C_SQUARES] * (popcount(c_squares(own, opp, geometry)) - popcount(c_squares(opp, own, geometry)))
+    if weights[_STABILITY]:
+        value += weights[_STABILITY] * (popcount(stable_discs(own, opp, geometry)) - popcount(stable_discs(opp, own, geometry)))
+    if weights[_FRONTIER]:
+        value += weights[_FRONTIER] * (popcount(frontier_discs(own, opp, geometry)) - popcount(frontier_discs(opp, own, geometry)))
+    if weights[_POTENTIAL_MOBILITY]:
+        value += weights[_POTENTIAL_MOBILITY] * (
+            popcount(potential_moves(own, opp, geometry)) - popcount(potential_moves(opp, own, geometry))
+        )
+    if weights[_MOBILITY]:
+        value += weights[_MOBILITY] * popcount(moves_on(own, opp, geometry.full))
+    if weights[_REPLIES]:
+        value += weights[_REPLIES] * popcount(replies)
+    if weights[_DISCS]:
+        value += weights[_DISCS] * (popcount(own) - popcount(opp))
+    if weights[_ODD_REGIONS]:
+        value += weights[_ODD_REGIONS] * popcount(odd_regions(own, opp, geometry)[1])
+    return value
