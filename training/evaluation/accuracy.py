@@ -1,0 +1,466 @@
+"""How well agents play endgames, measured against the exact solver, by the number of empty squares.
+
+`python -m training.evaluation.accuracy SPEC [SPEC ...] --positions 1000 --max-empties 14`
+
+Two figures for each band of empties: the share of moves after which the mover still wins, draws or loses as before them, and the
+discs that a move gives away on average. Only moves that were a choice count: where one move is legal, nobody can go wrong.
+Needs numba (extra `[fast]`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import queue
+import sys
+import time
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from agents import Agent, agent_specs, make_agent
+from agents.base import Moves
+from othello_env.backend import num_threads
+from othello_env.batch import PositionBatch
+from othello_env.errors import IllegalMoveError, RecordFormatError
+from othello_env.game import Game
+from othello_env.position import COLOR_NAMES, Position, Scoring
+from othello_env.squares import BOARD_SIZES
+from training.evaluation.match import Z_95, score_interval
+
+if TYPE_CHECKING:
+    from agents.endgame import Solver
+
+Band = tuple[int, int]
+Progress = Callable[[int, int], object]
+"""Told how many moves are judged, and how many there are in all."""
+
+BANDS: Final[tuple[Band, ...]] = ((1, 4), (5, 8), (9, 12), (13, 16), (17, 20))
+# From 20 empties on a position takes seconds. With one empty square there is never a choice.
+EMPTIES: Final = (2, 20)
+
+# Moves that an agent is asked for at a time.
+_CHUNK: Final = 256
+# After so many tries positions of the wanted kind are taken not to exist.
+_TRIES: Final = 100
+# The smallest loss that there is where the board is full in the end.
+_SMALLEST_LOSS: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class BandAccuracy:
+    """The moves that were made with `low` to `high` empty squares on the board, both included.
+
+    moves: those that were a choice. outcomes_kept: how many of them kept the win, draw or loss of perfect play. best_moves: how many
+    kept its score. discs_lost: what the others gave away, all together, from the best score to that of the move. The intervals are
+    95% intervals of the shares and of the mean, with the moves of one game taken as one observation, and copies of a game or of a
+    position as one.
+    """
+
+    low: int
+    high: int
+    moves: int
+    outcomes_kept: int
+    best_moves: int
+    discs_lost: int
+    outcome_kept_interval: tuple[float, float]
+    best_move_interval: tuple[float, float]
+    discs_lost_interval: tuple[float, float]
+
+    @property
+    def outcome_kept_share(self) -> float:
+        """The share of moves that kept the outcome; NaN where there are no moves, as below."""
+        return self._mean(self.outcomes_kept)
+
+    @property
+    def best_move_share(self) -> float:
+        """The share of moves than which none was better."""
+        return self._mean(self.best_moves)
+
+    @property
+    def mean_discs_lost(self) -> float:
+        """The discs that a move gave away, on average."""
+        return self._mean(self.discs_lost)
+
+    def _mean(self, total: int) -> float:
+        return total / self.moves if self.moves else math.nan
+
+
+@dataclass(frozen=True, slots=True)
+class _Decision:
+    """A position in which there is a choice. source: equal for what is one observation: a game and its copies, or a position."""
+
+    position: Position
+    source: Hashable
+
+
+@dataclass(frozen=True, slots=True)
+class _Verdict:
+    """What a decision was worth: the exact scores of the best move and of the one made, from the view of the side that made it."""
+
+    decision: _Decision
+    best: int
+    made: int
+
+
+def exact_solvers(scoring: Scoring = "empties_to_winner", *, threads: int | None = None) -> list[Solver]:
+    """Solvers for the functions below, one for each thread that shall work; by default as many as there are cores.
+
+    scoring: in which discs are counted. Which moves keep the outcome is the same in both. Raises `ImportError` without numba.
+    """
+    try:
+        from agents.endgame import Solver  # late: it needs numba
+    except ImportError as error:
+        raise ImportError(f"exact endgames: {error}") from error
+    if threads is not None and threads < 1:
+        raise ValueError(f"threads {threads}: expected at least 1")
+    return [Solver(scoring, megabytes=16) for _ in range(threads or num_threads())]
+
+
+def endgame_positions(
+    num_positions: int, empties: Band, *, rng: np.random.Generator, player: Agent | None = None, epsilon: float = 0.1, board_size: int = 8
+) -> PositionBatch:
+    """Positions in which there is a choice, each from a game of its own, all numbers of empties equally often.
+
+    empties: the least and the most. player: plays both sides, with a random move instead of its own at the chance `epsilon`;
+    without it all moves are random. Raises `ValueError` where there are no such positions.
+    """
+    low, high = empties
+    if not EMPTIES[0] <= low <= high <= EMPTIES[1]:
+        raise ValueError(f"empties {low} to {high}: expected {EMPTIES[0]} to {EMPTIES[1]}; there is no choice with one empty square")
+    if num_positions < 1:
+        raise ValueError(f"positions {num_positions}: expected at least 1")
+    found = PositionBatch.start(num_positions, board_size)
+    wanted = low + np.arange(num_positions) % (high - low + 1)
+    missing = np.arange(num_positions)
+    for _ in range(_TRIES):
+        games = PositionBatch.start(len(missing), board_size)
+        while len(turns := np.flatnonzero(~games.is_over & (games.empties > wanted[missing]))):
+            games.step(_played_moves(games.take(turns), player, rng=rng, epsilon=epsilon), turns)
+        one_less = games.legal_moves - (games.legal_moves != 0)
+        found_mask = (games.empties == wanted[missing]) & ((games.legal_moves & one_less) != 0)
+        found.reset(missing[found_mask], games.take(found_mask))
+        missing = missing[~found_mask]
+        if not len(missing):
+            return found
+    raise ValueError(f"no position with a choice at {wanted[missing[0]]} empties in {_TRIES} games on a board of size {board_size}")
+
+
+def _played_moves(positions: PositionBatch, player: Agent | None, *, rng: np.random.Generator, epsilon: float) -> Moves:
+    if player is None:
+        return positions.sample_moves(rng)
+    moves = player.select_moves(positions.copy(), rng)
+    return np.where(rng.random(len(positions)) < epsilon, positions.sample_moves(rng), moves)
+
+
+def measure_accuracy(
+    agent: Agent,
+    positions: PositionBatch | Sequence[Game],
+    *,
+    rng: np.random.Generator,
+    bands: Sequence[Band] = BANDS,
+    max_empties: int = 14,
+    solvers: Sequence[Solver] | None = None,
+    progress: Progress | None = None,
+) -> tuple[BandAccuracy, ...]:
+    """Ask an agent for a move in each position, or in each position of the games, and compare with perfect play.
+
+    bands: ranges of empties, in ascending order; those beyond `max_empties` are left out. solvers: one for each thread, by default
+    `exact_solvers()`; the result does not depend on how many they are. Raises `IllegalMoveError` with the agent's name where it
+    breaks the rules.
+    """
+    bands = _bands_up_to(max_empties, bands)
+    solvers = solvers or exact_solvers()
+    if isinstance(positions, PositionBatch):
+        decisions = list(_choices(((position, position) for position in positions), bands))
+    else:
+        decisions = list(_choices(((position, game) for game in positions for position in game.positions()), bands))
+    verdicts: list[_Verdict] = []
+    for start in range(0, len(decisions), _CHUNK):
+        part = decisions[start : start + _CHUNK]
+        moves = _selected_moves(agent, part, rng=rng)
+        verdicts += _judge(part, moves, solvers=solvers, progress=_shifted(progress, start, total=len(decisions)))
+    return _by_band(verdicts, bands)
+
+
+def judge_games(
+    games: Sequence[Game],
+    seats: Sequence[tuple[str, str]] | None = None,
+    *,
+    bands: Sequence[Band] = BANDS,
+    max_empties: int = 14,
+    solvers: Sequence[Solver] | None = None,
+    progress: Progress | None = None,
+) -> dict[str, tuple[BandAccuracy, ...]]:
+    """Compare the moves that were made in games with perfect play, for each player.
+
+    seats: for each game the names of who played black and white; by default "black" and "white". The result has an entry for each
+    name, in order of appearance. The rest is as in `measure_accuracy`.
+    """
+    seats = [COLOR_NAMES] * len(games) if seats is None else seats
+    if len(seats) != len(games):
+        raise ValueError(f"{len(games)} games, but seats for {len(seats)}")
+    bands = _bands_up_to(max_empties, bands)
+    names: list[str] = []
+    decisions: list[_Decision] = []
+    moves: list[int] = []
+    for game, players in zip(games, seats, strict=True):
+        move_in = dict(zip(game.positions(), game.moves, strict=False))  # the last position has no move
+        for decision in _choices(((position, game) for position in move_in), bands):
+            names.append(players[decision.position.side_to_move])
+            decisions.append(decision)
+            moves.append(move_in[decision.position])
+    verdicts = _judge(decisions, moves, solvers=solvers or exact_solvers(), progress=_shifted(progress, 0, total=len(moves)))
+    by_name: dict[str, list[_Verdict]] = {name: [] for players in seats for name in players}
+    for name, verdict in zip(names, verdicts, strict=True):
+        by_name[name].append(verdict)
+    return {name: _by_band(own_verdicts, bands) for name, own_verdicts in by_name.items()}
+
+
+def _bands_up_to(max_empties: int, bands: Sequence[Band]) -> tuple[Band, ...]:
+    """The bands as far as they reach. Raises `ValueError` for bands that are empty, overlap, or are not in order."""
+    if not EMPTIES[0] <= max_empties <= EMPTIES[1]:
+        raise ValueError(f"empties {max_empties}: expected {EMPTIES[0]} to {EMPTIES[1]}; there is no choice with one empty square")
+    ends = [end for band in bands for end in (band[0] - 1, band[1])]
+    if not bands or ends != sorted(ends) or any(low > high for low, high in bands):
+        raise ValueError(f"bands {list(bands)}: expected ranges of empties in ascending order, such as (1, 4), (5, 8)")
+    return tuple((low, min(high, max_empties)) for low, high in bands if low <= max_empties)
+
+
+def _choices(positions: Iterable[tuple[Position, Hashable]], bands: Sequence[Band]) -> Iterator[_Decision]:
+    """The positions in one of the bands that have more than one legal move."""
+    for position, source in positions:
+        if position.legal_moves.bit_count() > 1 and any(low <= position.empties <= high for low, high in bands):
+            yield _Decision(position, source)
+
+
+def _selected_moves(agent: Agent, decisions: Sequence[_Decision], *, rng: np.random.Generator) -> list[int]:
+    """An agent's moves, all of them legal."""
+    positions = PositionBatch.from_positions([decision.position for decision in decisions])
+    answer = agent.select_moves(positions.copy(), rng)
+    try:
+        positions.step(answer)
+    except ValueError as error:
+        raise IllegalMoveError(f"{agent.name}: {error}") from None
+    moves: list[int] = np.asarray(answer).tolist()
+    return moves
+
+
+def _shifted(progress: Progress | None, start: int, *, total: int) -> Callable[[int], object]:
+    """Tells `progress` of so many moves of a part that begins at `start`."""
+    return lambda done: None if progress is None else progress(start + done, total)
+
+
+def _judge(
+    decisions: Sequence[_Decision], moves: Sequence[int], *, solvers: Sequence[Solver], progress: Callable[[int], object]
+) -> list[_Verdict]:
+    """What each decision was worth; solved once where the same decision comes several times."""
+    free: queue.SimpleQueue[Solver] = queue.SimpleQueue()
+    for solver in solvers:
+        free.put(solver)
+
+    def scores(question: tuple[Position, int]) -> tuple[int, int]:
+        solver = free.get()
+        try:
+            return solver.judge(*question)
+        finally:
+            free.put(solver)
+
+    questions = [(decision.position, move) for decision, move in zip(decisions, moves, strict=True)]
+    copies: dict[tuple[Position, int], int] = {}
+    for question in questions:
+        copies[question] = copies.get(question, 0) + 1
+    answers: dict[tuple[Position, int], tuple[int, int]] = {}
+    done = 0
+    with ThreadPoolExecutor(len(solvers)) as pool:
+        for question, answer in zip(copies, pool.map(scores, copies), strict=True):
+            answers[question] = answer
+            done += copies[question]
+            progress(done)
+    return [_Verdict(decision, *answers[question]) for decision, question in zip(decisions, questions, strict=True)]
+
+
+def _by_band(verdicts: Sequence[_Verdict], bands: Sequence[Band]) -> tuple[BandAccuracy, ...]:
+    return tuple(
+        _band_accuracy(low, high, [verdict for verdict in verdicts if low <= verdict.decision.position.empties <= high])
+        for low, high in bands
+    )
+
+
+def _band_accuracy(low: int, high: int, verdicts: Sequence[_Verdict]) -> BandAccuracy:
+    if not verdicts:
+        return BandAccuracy(low, high, 0, 0, 0, 0, (0.0, 1.0), (0.0, 1.0), (0.0, math.inf))
+    numbers: dict[Hashable, int] = {}
+    sources = np.array([numbers.setdefault(verdict.decision.source, len(numbers)) for verdict in verdicts])
+    best, made = np.array([(verdict.best, verdict.made) for verdict in verdicts]).T
+    kept_mask, best_mask, lost = np.sign(best) == np.sign(made), best == made, best - made
+    return BandAccuracy(
+        low,
+        high,
+        len(verdicts),
+        int(kept_mask.sum()),
+        int(best_mask.sum()),
+        int(lost.sum()),
+        _share_interval(kept_mask, sources),
+        _share_interval(best_mask, sources),
+        _mean_interval(lost, sources),
+    )
+
+
+def _observations(values: npt.NDArray[np.generic], sources: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+    """One observation for each source, whose mean is that of all values and whose variance is that of a mean over sources.
+
+    values: [N] numbers. sources: [N], the number of each one's source. A source with more values than others weighs more; this is
+    the linearised ratio estimate of a sample of clusters (Cochran, Sampling Techniques, 1977, chapter 9A).
+    """
+    counts = np.bincount(sources)
+    sums = np.bincount(sources, values.astype(np.float64))
+    mean = sums.sum() / len(values)
+    observations: npt.NDArray[np.float64] = mean + (sums - mean * counts) / counts.mean()
+    return observations
+
+
+def _share_interval(mask: npt.NDArray[np.bool_], sources: npt.NDArray[np.int64]) -> tuple[float, float]:
+    """The 95% interval of a share, see `score_interval`. The observations count for fewer where a few sources have most values."""
+    counts = np.bincount(sources)
+    return score_interval(_observations(mask, sources), distinct_pairs=max(1, round(len(mask) ** 2 / int((counts**2).sum()))))
+
+
+def _mean_interval(lost: npt.NDArray[np.int64], sources: npt.NDArray[np.int64]) -> tuple[float, float]:
+    """The 95% interval of the mean of losses, by the normal distribution.
+
+    It does not shrink to a point where all observations are equal: one that is off by the smallest loss is added to the variance.
+    """
+    observations = _observations(lost, sources)
+    mean = float(observations.mean())
+    squares = float(((observations - mean) ** 2).sum()) + _SMALLEST_LOSS**2
+    half_width = Z_95 * math.sqrt(squares) / len(observations)
+    return max(0.0, mean - half_width), mean + half_width
+
+
+def load_games(path: Path, *, board_size: int = 8) -> list[Game]:
+    """Read a file with one transcript a line ("f5d6c3..."). Empty lines and what follows a `#` do not count.
+
+    Raises `RecordFormatError` with the line for a transcript that cannot be read, and for a file without games; `OSError` for a
+    file that cannot be read.
+    """
+    games: list[Game] = []
+    for number, line in enumerate(path.read_text(encoding="utf-8-sig", errors="replace").splitlines(), 1):
+        text = line.partition("#")[0].strip()
+        try:
+            games += [Game.parse(text, Position.start(board_size))] if text else []
+        except ValueError as error:
+            raise RecordFormatError(f"{path}, line {number}: {error}") from None
+    if not games:
+        raise RecordFormatError(f"{path}: no games in it")
+    return games
+
+
+def format_accuracy(results: Sequence[tuple[str, Sequence[BandAccuracy]]]) -> str:
+    """A table with one line for each player and band that has moves. results: names of players, and their bands."""
+    width = max([5, *(len(name) for name, _ in results)])
+    lines = [
+        f"{'agent':{width}}  empties  decisions  outcome kept (95% interval)    best move (95% interval)  discs lost a move (95% interval)"
+    ]
+    for name, bands in results:
+        for band in bands:
+            if band.moves:
+                lost_low, lost_high = band.discs_lost_interval
+                lines.append(
+                    f"{name:{width}}  {f'{band.low}-{band.high}':>7}  {band.moves:9}"
+                    f"  {_percent(band.outcome_kept_share, band.outcome_kept_interval):>27}"
+                    f"  {_percent(band.best_move_share, band.best_move_interval):>26}"
+                    f"  {f'{band.mean_discs_lost:.2f} ({lost_low:.2f} to {lost_high:.2f})':>32}"
+                )
+    return "\n".join(lines)
+
+
+def _percent(share: float, interval: tuple[float, float]) -> str:
+    return f"{share:6.1%} ({interval[0]:.1%} to {interval[1]:.1%})"
+
+
+@contextmanager
+def _progress_bar(name: str) -> Iterator[Progress]:
+    """A line on the terminal that shows how far the work is; nothing without tqdm, or where there is no terminal."""
+    try:
+        from tqdm import tqdm
+    except ImportError:
+        yield lambda _done, _total: None
+        return
+    with tqdm(desc=name, unit=" moves", disable=None, leave=False, dynamic_ncols=True) as bar:
+
+        def show(done: int, total: int) -> None:
+            bar.total = total
+            bar.update(done - bar.n)
+
+        yield show
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """The command line. argv: its arguments, by default those of the process."""
+    parser = argparse.ArgumentParser(
+        prog="python -m training.evaluation.accuracy",
+        description="Compare the endgame moves of agents, and of games that were played, with perfect play.",
+        epilog="Agents: " + ", ".join(agent_specs()),
+    )
+    parser.add_argument("specs", nargs="*", metavar="SPEC", help="agents; not needed with --games")
+    source = parser.add_mutually_exclusive_group()
+    source.add_argument("--positions", type=int, default=1000, help="positions from games of random moves (default: 1000)")
+    games_help = "file with a transcript a line: its moves are judged, and the agents asked in its positions"
+    source.add_argument("--games", type=Path, metavar="FILE", help=games_help)
+    empties_help = f"most empty squares, {EMPTIES[0]} to {EMPTIES[1]}; from 18 on it takes long (default: 14)"
+    parser.add_argument("--max-empties", type=int, default=14, help=empties_help)
+    scoring_help = "who gets the empty squares of a finished game (default: empties_to_winner)"
+    parser.add_argument("--scoring", choices=get_args(Scoring), default="empties_to_winner", help=scoring_help)
+    parser.add_argument("--board-size", type=int, choices=BOARD_SIZES, default=8, help="default: 8")
+    parser.add_argument("--seed", type=int, default=0, help="seed of positions and of the agents' randomness (default: 0)")
+    arguments = parser.parse_args(argv)
+    start = time.perf_counter()
+    try:
+        results = _measure_all(arguments)
+    except (ImportError, OSError, ValueError) as error:
+        sys.exit(f"accuracy: {' '.join(str(error).split())}")
+    except KeyboardInterrupt:
+        sys.exit(130)
+    print(format_accuracy(results))
+    moves = sum(band.moves for _, bands in results for band in bands)
+    print(f"{moves} decisions in {time.perf_counter() - start:.1f} s")
+
+
+def _measure_all(arguments: argparse.Namespace) -> list[tuple[str, tuple[BandAccuracy, ...]]]:
+    """What the command's arguments ask for."""
+    if arguments.seed < 0:
+        raise ValueError(f"seed {arguments.seed}: must not be negative")
+    if not arguments.specs and arguments.games is None:
+        raise ValueError("nothing to measure: name an agent, or a file with --games")
+    _bands_up_to(arguments.max_empties, BANDS)
+    agents = [make_agent(spec) for spec in arguments.specs]
+    solvers = exact_solvers(arguments.scoring)
+    results: list[tuple[str, tuple[BandAccuracy, ...]]] = []
+    positions: PositionBatch | Sequence[Game]
+    if arguments.games is None:
+        rng = np.random.default_rng(arguments.seed)
+        positions = endgame_positions(arguments.positions, (EMPTIES[0], arguments.max_empties), rng=rng, board_size=arguments.board_size)
+    else:
+        positions = load_games(arguments.games, board_size=arguments.board_size)
+        with _progress_bar(arguments.games.name) as progress:
+            judged = judge_games(positions, max_empties=arguments.max_empties, solvers=solvers, progress=progress)
+        results += judged.items()
+    for agent in agents:
+        rng = np.random.default_rng([arguments.seed, 1])
+        with _progress_bar(agent.name) as progress:
+            bands = measure_accuracy(agent, positions, rng=rng, max_empties=arguments.max_empties, solvers=solvers, progress=progress)
+        results.append((agent.name, bands))
+    if not any(band.moves for _, bands in results for band in bands):
+        raise ValueError(f"{arguments.games}: no position with a choice at {arguments.max_empties} empties or fewer")
+    return results
+
+
+if __name__ == "__main__":
+    main()
