@@ -185,11 +185,13 @@ def main(argv: Sequence[str] | None = None) -> None:
         description="Play two agents against each other, every opening twice with colours swapped.",
         epilog="Agents: " + ", ".join(agent_specs()),
     )
-    openings_help = "start, random:PLIES, or a file of transcripts or positions (default: random:8)"
+    openings_help = "start, random:PLIES, balanced, or a file of transcripts or positions (default: random:8)"
     parser.add_argument("first", help="spec of the agent whose score is shown")
     parser.add_argument("second", help="spec of its opponent")
     parser.add_argument("--openings", default="random:8", help=openings_help)
-    parser.add_argument("--games", type=int, default=1000, help="games in all, even; 0 for every opening of a file twice (default: 1000)")
+    parser.add_argument(
+        "--games", type=int, default=1000, help="games in all, even; 0 for every opening of a list or file twice (default: 1000)"
+    )
     parser.add_argument("--epsilon", type=float, default=0.0, help="chance of a random move on both sides; 0.1 is League mode (default: 0)")
     parser.add_argument("--board-size", type=int, choices=BOARD_SIZES, default=8, help="default: 8")
     parser.add_argument("--seed", type=int, default=0, help="seed of openings, ties and random moves (default: 0)")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from othello_env import Game, Position, RecordFormatError
-from training.evaluation.openings import load_openings, parse_openings, random_openings
+from training.evaluation.openings import BALANCED_FILE, load_openings, parse_openings, random_openings
 
 
 def test_a_file_may_mix_transcripts_and_positions_with_comments(tmp_path: Path) -> None:
@@ -61,6 +61,21 @@ def test_openings_of_the_command_line(tmp_path: Path) -> None:
     file.write_text("f5d6\nf5f6\nf5f4\n")
     assert parse_openings(str(file), 0, seed=0) == load_openings(file)
     assert parse_openings(str(file), 10, seed=0) == [*load_openings(file), *load_openings(file)[:2]]
+
+
+def test_balanced_openings_come_in_an_order_of_the_seed_and_around_again_where_they_are_too_few() -> None:
+    everything = load_openings(BALANCED_FILE)
+    few = parse_openings("balanced", 200, seed=0)
+    assert len(few) == len(set(few)) == 100
+    assert set(few) < set(everything)
+    assert few == parse_openings("balanced", 200, seed=0) != parse_openings("balanced", 200, seed=1)
+    shuffled = parse_openings("balanced", 0, seed=0)
+    assert shuffled[:100] == few
+    assert len(shuffled) == len(everything)
+    assert set(shuffled) == set(everything)
+    assert parse_openings("balanced", 2 * len(everything) + 20, seed=0) == [*shuffled, *shuffled[:10]]
+    with pytest.raises(ValueError, match="'balanced' are of board_size 8, not 6"):
+        parse_openings("balanced", 10, seed=0, board_size=6)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,90 @@
+"""Agents that fail, each in a way of its own, in some positions; importable, so that worker processes can make them."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from agents import Agent, make_agent
+from othello_env.batch import PositionBatch
+
+# They fail with so many empty squares, where it is their turn.
+EMPTIES = 20
+
+
+@dataclass(frozen=True)
+class Faulty:
+    """Plays at random until a position with `EMPTIES` or fewer empty squares comes, and then does what it was made for."""
+
+    name: str
+    fail: Callable[[PositionBatch, np.ndarray[Any, Any]], Any]
+
+    def select_moves(self, positions: PositionBatch, rng: np.random.Generator) -> Any:
+        moves = positions.sample_moves(rng)
+        return self.fail(positions, moves) if (positions.empties <= EMPTIES).any() else moves
+
+
+def illegal() -> Agent:
+    def fail(positions: PositionBatch, moves: np.ndarray[Any, Any]) -> Any:
+        return np.where(positions.empties <= EMPTIES, 27, moves)  # d4 is never empty
+
+    return Faulty("illegal", fail)
+
+
+def raising() -> Agent:
+    def fail(_positions: PositionBatch, _moves: np.ndarray[Any, Any]) -> Any:
+        raise RuntimeError("cannot think\nany more")
+
+    return Faulty("raising", fail)
+
+
+def rubbish() -> Agent:
+    return Faulty("rubbish", lambda _positions, _moves: ["a1", None])
+
+
+def wrong_shape() -> Agent:
+    return Faulty("wrong_shape", lambda _positions, moves: np.append(moves, 3))
+
+
+def floating() -> Agent:
+    return Faulty("floating", lambda _positions, moves: moves.astype(float))
+
+
+def huge() -> Agent:
+    return Faulty("huge", lambda _positions, moves: np.full(len(moves), 2**64 - 1, dtype=np.uint64))
+
+
+def hanging() -> Agent:
+    def fail(_positions: PositionBatch, _moves: np.ndarray[Any, Any]) -> Any:
+        time.sleep(3600)
+
+    return Faulty("hanging", fail)
+
+
+def dying() -> Agent:
+    def fail(_positions: PositionBatch, _moves: np.ndarray[Any, Any]) -> Any:
+        os._exit(7)
+
+    return Faulty("dying", fail)
+
+
+def vandal() -> Agent:
+    def fail(positions: PositionBatch, moves: np.ndarray[Any, Any]) -> Any:
+        positions.own[:] = 0
+        positions.opp[:] = 0
+        return moves
+
+    return Faulty("vandal", fail)
+
+
+def sound() -> Agent:
+    return make_agent("greedy")
+
+
+def impossible() -> Agent:
+    raise RuntimeError("cannot be made")

@@ -1,0 +1,117 @@
+"""What a tournament's games add up to, in memory that grows with the players and openings, not with the games."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from training.evaluation.journal import GameRecord
+
+# So many openings are told apart: a million different ones would fill the memory.
+MAX_OPENINGS: Final = 20_000
+
+PairCounts = npt.NDArray[np.int64]
+"""[3, 3]: how often a pair of games ended like this. Rows: the first player's result with Black, columns: with White; 0 a loss, 1 a
+draw, 2 a win, from the first player's view."""
+
+
+@dataclass(slots=True)
+class PlayerTotals:
+    """What one player did: results [3] of losses, draws, wins with Black and with White; seconds of thinking; games lost by reason."""
+
+    with_black: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(3, dtype=np.int64))
+    with_white: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(3, dtype=np.int64))
+    disc_difference: int = 0
+    seconds: float = 0.0
+    faults: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def games(self) -> int:
+        """The number of games."""
+        return int(self.with_black.sum() + self.with_white.sum())
+
+    @property
+    def points(self) -> float:
+        """Wins, and half of the draws."""
+        both = self.with_black + self.with_white
+        return float(both[2] + both[1] / 2)
+
+
+@dataclass(slots=True)
+class Standings:
+    """The results so far.
+
+    players: in the order of their first appearance. pairs: for each two players that met, the one that comes first in `players`
+    first, how their complete pairs of games ended. games: the number of games. colors: [3] White's wins, draws, Black's wins.
+    openings: for each of the first `MAX_OPENINGS` openings the same three numbers. incomplete: the games of pairs whose other game is
+    missing. reasons: how often games ended for each reason.
+    """
+
+    players: list[str] = field(default_factory=list)
+    pairs: dict[tuple[str, str], PairCounts] = field(default_factory=dict)
+    totals: dict[str, PlayerTotals] = field(default_factory=dict)
+    games: int = 0
+    colors: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(3, dtype=np.int64))
+    openings: dict[str, npt.NDArray[np.int64]] = field(default_factory=dict)
+    reasons: dict[str, int] = field(default_factory=dict)
+    incomplete: dict[int, GameRecord] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, entries: Iterable[dict[str, Any] | GameRecord]) -> Standings:
+        """The results of a journal, as `read_journal` gives it."""
+        standings = cls()
+        for entry in entries:
+            if isinstance(entry, GameRecord):
+                standings.add(entry)
+        return standings
+
+    def add_players(self, names: Iterable[str]) -> None:
+        """Make players known in a certain order."""
+        for name in names:
+            if name not in self.totals:
+                self.players.append(name)
+                self.totals[name] = PlayerTotals()
+
+    def add(self, record: GameRecord) -> None:
+        """Count a game."""
+        self.add_players((record.black, record.white))
+        black_result = round(2 * record.black_score)
+        self.games += 1
+        self.colors[black_result] += 1
+        if record.opening in self.openings or len(self.openings) < MAX_OPENINGS:
+            self.openings.setdefault(record.opening, np.zeros(3, dtype=np.int64))[black_result] += 1
+        self.reasons[record.reason] = self.reasons.get(record.reason, 0) + 1
+        black, white = self.totals[record.black], self.totals[record.white]
+        black.with_black[black_result] += 1
+        white.with_white[2 - black_result] += 1
+        black.disc_difference += record.disc_difference
+        white.disc_difference -= record.disc_difference
+        black.seconds += record.seconds[0]
+        white.seconds += record.seconds[1]
+        if record.reason not in ("played out", "adjudicated"):
+            loser = white if black_result == 2 else black
+            loser.faults[record.reason] = loser.faults.get(record.reason, 0) + 1
+        other = self.incomplete.pop(record.game ^ 1, None)
+        if other is None:
+            self.incomplete[record.game] = record
+        else:
+            self._add_pair(record, other)
+
+    def _add_pair(self, one: GameRecord, other: GameRecord) -> None:
+        first, second = sorted((one.black, one.white), key=self.players.index)
+        with_black, with_white = (one, other) if one.black == first else (other, one)
+        counts = self.pairs.setdefault((first, second), np.zeros((3, 3), dtype=np.int64))
+        counts[round(2 * with_black.black_score), 2 - round(2 * with_white.black_score)] += 1
+
+    def pair_counts(self, first: str, second: str) -> PairCounts:
+        """The counts of two players from the view of the first; all 0 where they have not met."""
+        if (first, second) in self.pairs:
+            return self.pairs[first, second]
+        mirrored = self.pairs.get((second, first), np.zeros((3, 3), dtype=np.int64))
+        # What was the second's result with Black is the first's with White, seen from the other side.
+        counts: PairCounts = mirrored[::-1, ::-1].T
+        return counts
