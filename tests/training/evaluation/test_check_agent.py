@@ -1,0 +1,346 @@
+from __future__ import annotations
+
+import importlib.util
+import multiprocessing
+import os
+import random
+import re
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+from agents import make_agent
+from othello_env import Position, PositionBatch
+from training.evaluation import check_agent as module
+from training.evaluation.check_agent import AgentSource, Finding, check_agent, check_in_process, format_findings, main
+
+has_numba = importlib.util.find_spec("numba") is not None
+
+
+@dataclass
+class Faulty:
+    """Lowest legal square, except where a function makes something else of it: called with the moves, the positions, the rng."""
+
+    spoil: Callable[[Any, PositionBatch, np.random.Generator], Any] = lambda moves, positions, rng: moves
+    name: Any = "faulty"
+
+    def select_moves(self, positions: PositionBatch, rng: np.random.Generator) -> Any:
+        return self.spoil(positions.legal_mask().argmax(axis=1), positions, rng)
+
+
+def found(agent: Any, *, board_size: int = 8) -> list[Finding]:
+    return check_agent(agent, board_size=board_size, rng=np.random.default_rng(0))
+
+
+def errors(agent: Any) -> list[Finding]:
+    return [finding for finding in found(agent) if finding.severity == "error"]
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"_SPEED_SECONDS": 0.01, "_LEAK_CALLS": 40, "_GAMES": 15, "_BATCH_SECONDS": 0.5, "_COMPARED": 64}.items():
+        monkeypatch.setattr(module, name, value)
+
+
+@pytest.mark.parametrize("spec", ["random", "greedy", "positional:table=bench", "heuristics", "beginner"])
+def test_the_shipped_agents_are_clean(spec: str) -> None:
+    assert [finding for finding in found(make_agent(spec)) if finding.severity != "note"] == []
+
+
+@pytest.mark.skipif(not has_numba, reason="searches need numba")
+@pytest.mark.parametrize("spec", ["alpha_beta:depth=2,megabytes=1", "mcts:simulations=4"])
+def test_the_searching_agents_are_clean(spec: str) -> None:
+    assert [finding for finding in found(make_agent(spec)) if finding.severity != "note"] == []
+
+
+@pytest.mark.parametrize("board_size", [4, 6])
+def test_agents_are_checked_on_small_boards(board_size: int) -> None:
+    assert [finding for finding in found(make_agent("greedy"), board_size=board_size) if finding.severity != "note"] == []
+
+
+def test_a_right_agent_gets_its_speed_noted_and_no_more() -> None:
+    (note,) = found(Faulty(name="right"))[:1]
+    assert note.severity == "note"
+    assert "moves/s in batches of 1, " in note.sentence
+
+
+def test_missing_members_are_named() -> None:
+    class Nothing:
+        pass
+
+    class Narrow:
+        name = "narrow"
+
+        def select_moves(self, positions: PositionBatch) -> Any:
+            return positions
+
+    sentences = [finding.sentence for finding in errors(Nothing())]
+    assert sentences == ["name is None; expected a text that is not empty", "has no method select_moves(positions, rng)"]
+    (finding,) = errors(Narrow())
+    assert "select_moves(positions: " in finding.sentence
+    assert "cannot be called with (positions, rng): too many positional arguments" in finding.sentence
+    (finding,) = errors(Faulty(name=7))
+    assert finding.sentence == "name is 7; expected a text that is not empty"
+
+
+def illegal_with_33_moves(moves: Any, positions: PositionBatch, rng: np.random.Generator) -> Any:
+    many_mask = positions.legal_mask().sum(axis=1) == 33
+    return np.where(many_mask, 64, moves)
+
+
+def mutates(moves: Any, positions: PositionBatch, rng: np.random.Generator) -> Any:
+    positions.step(moves)
+    return moves
+
+
+def swaps_own_and_opp(moves: Any, positions: PositionBatch, rng: np.random.Generator) -> Any:
+    positions.own[:], positions.opp[:] = positions.opp.copy(), positions.own.copy()
+    return moves
+
+
+def raises_in_passes(moves: Any, positions: PositionBatch, rng: np.random.Generator) -> Any:
+    if ((positions.legal_moves == 0) & ~positions.is_over).any():
+        raise KeyError("no move")
+    return moves
+
+
+def zero_when_over(moves: Any, positions: PositionBatch, rng: np.random.Generator) -> Any:
+    return np.where(positions.is_over, 0, moves)
+
+
+def global_numpy(moves: Any, positions: PositionBatch, rng: np.random.Generator) -> Any:
+    return positions.sample_moves(np.random.default_rng(np.random.randint(1 << 30)))  # noqa: NPY002
+
+
+def global_random(moves: Any, positions: PositionBatch, rng: np.random.Generator) -> Any:
+    return positions.sample_moves(np.random.default_rng(random.randrange(1 << 30)))
+
+
+def reseeds(moves: Any, positions: PositionBatch, rng: np.random.Generator) -> Any:
+    np.random.seed(0)  # noqa: NPY002
+    return moves
+
+
+@pytest.mark.parametrize(
+    ("spoil", "sentence"),
+    [
+        (illegal_with_33_moves, "plays 64 where a legal square is expected, in 1 of 1 positions, asked about a position with 33 moves"),
+        (zero_when_over, "plays 0 where the game is over: 64, the pass, is expected, in 1 of 1 positions, asked about finished games"),
+        (lambda moves, positions, rng: moves.astype(float), "answers the start position with float64; expected integers"),
+        (lambda moves, positions, rng: moves[:, None], r"answers the start position with shape \(1, 1\); expected \(1,\)"),
+        (lambda moves, positions, rng: int(moves[0]), r"answers the start position with shape \(\); expected \(1,\)"),
+        (lambda moves, positions, rng: None, r"answers the start position with shape \(\)"),
+        (lambda moves, positions, rng: [[1], [2, 3]], r"answers the start position with \[\[1\], \[2, 3\]\], which is no array"),
+        (mutates, "changes the positions that it is given: own of 1 of 1, asked about the start position"),
+        (swaps_own_and_opp, "changes the positions that it is given: own of"),
+        (raises_in_passes, "raises KeyError, asked about positions in which the side to move must pass .*: 'no move'"),
+        (global_numpy, "uses the global random numbers"),
+        (global_random, "uses the global random numbers"),
+        (reseeds, "uses the global random numbers"),
+    ],
+)
+def test_what_breaks_the_protocol_is_an_error(spoil: Callable[..., Any], sentence: str) -> None:
+    found_errors = errors(Faulty(spoil))
+    assert len(found_errors) == 1, found_errors
+    assert re.match(sentence, found_errors[0].sentence), found_errors[0]
+
+
+@pytest.mark.parametrize(("offset", "square"), [(-20, -1), (1 << 40, 19 + (1 << 40)), (45, 64)])
+def test_illegal_moves_are_told_apart_by_what_was_expected(offset: int, square: int) -> None:
+    expected = [
+        f"plays {square} where a legal square is expected, in 1 of 1 positions, asked about the start position",
+        f"plays {64 + offset} where the game is over: 64, the pass, is expected, in 1 of 1 positions, asked about finished games",
+        f"plays {64 + offset} where only a pass is legal: 64, the pass, is expected, in 1 of 1 positions, asked about positions in which"
+        " the side to move must pass (auto_pass=False)",
+    ]
+    assert [finding.sentence for finding in errors(Faulty(lambda moves, positions, rng: moves + offset))] == expected
+
+
+def test_the_reproducer_is_one_call_that_shows_the_error() -> None:
+    agent = Faulty(raises_in_passes)
+    (finding,) = errors(agent)
+    names = {"agent": agent, "np": np, "Position": Position, "PositionBatch": PositionBatch}
+    with pytest.raises(KeyError, match="no move"):
+        eval(finding.reproducer, names)
+    (finding,) = errors(Faulty(illegal_with_33_moves))
+    assert eval(finding.reproducer, {**names, "agent": Faulty(illegal_with_33_moves)}).tolist() == [64]
+
+
+def test_an_agent_that_fails_on_an_empty_batch_gets_a_warning() -> None:
+    def spoil(moves: Any, positions: PositionBatch, rng: np.random.Generator) -> Any:
+        return moves if len(moves) else 1 // 0
+
+    (finding,) = [finding for finding in found(Faulty(spoil)) if finding.severity != "note"]
+    assert finding == Finding("warning", "raises ZeroDivisionError, asked about an empty batch: integer division or modulo by zero")
+
+
+def test_an_agent_that_fails_with_many_positions_only_is_told_how_many() -> None:
+    def spoil(moves: Any, positions: PositionBatch, rng: np.random.Generator) -> Any:
+        if len(moves) > 100:
+            raise MemoryError
+        return moves
+
+    (finding,) = errors(Faulty(spoil))
+    assert "raises MemoryError" in finding.sentence
+    assert "positions together" in finding.reproducer
+
+
+@pytest.mark.parametrize("answer", [lambda moves: moves.tolist(), lambda moves: moves.astype(np.uint8)])
+def test_lists_and_other_integers_are_accepted_with_a_note(answer: Callable[[Any], Any]) -> None:
+    findings = found(Faulty(lambda moves, positions, rng: answer(moves)))
+    assert {finding.severity for finding in findings} == {"note"}
+    assert "which is accepted" in findings[0].sentence
+
+
+def test_an_agent_with_a_generator_of_its_own_does_not_repeat() -> None:
+    own = np.random.default_rng(0)
+    findings = found(Faulty(lambda moves, positions, rng: positions.sample_moves(own)))
+    (warning,) = [finding for finding in findings if finding.severity != "note"]
+    assert warning.severity == "warning"
+    assert "does not repeat" in warning.sentence
+
+
+def test_answers_that_depend_on_the_rest_of_a_batch_are_found() -> None:
+    def highest(moves: Any, positions: PositionBatch, rng: np.random.Generator) -> Any:
+        highest_moves = 64 - positions.legal_mask()[:, ::-1].argmax(axis=1)
+        return highest_moves if len(positions) > 1 else moves
+
+    def by_first_row(moves: Any, positions: PositionBatch, rng: np.random.Generator) -> Any:
+        return highest(moves, positions, rng) if len(moves) and positions.own[0] > positions.own[-1] else moves
+
+    sentences = [finding.sentence for finding in found(Faulty(highest)) if finding.severity == "warning"]
+    assert [sentence.partition(":")[0] for sentence in sentences] == ["depends on the other positions of a batch"]
+    assert [finding for finding in found(Faulty(by_first_row)) if finding.severity == "warning"] != []
+
+
+def test_colours_that_count_although_the_agent_declares_that_they_do_not() -> None:
+    class Declares(Faulty):
+        sees_colors = False
+
+    def by_color(moves: Any, positions: PositionBatch, rng: np.random.Generator) -> Any:
+        highest_moves = 64 - positions.legal_mask()[:, ::-1].argmax(axis=1)
+        return np.where(positions.side_to_move == 0, moves, highest_moves)
+
+    (finding,) = errors(Declares(by_color))
+    assert "sees_colors is False" in finding.sentence
+    assert errors(Faulty(by_color)) == []
+
+
+def test_memory_that_is_kept_is_found() -> None:
+    kept = []
+
+    def spoil(moves: Any, positions: PositionBatch, rng: np.random.Generator) -> Any:
+        kept.append(np.ones(1 << 17))
+        return moves
+
+    if module._resident_bytes() is None:
+        pytest.skip("the system does not say how much memory a process has")
+    (finding,) = [finding for finding in found(Faulty(spoil)) if finding.severity == "warning"]
+    assert re.match(r"grows with every call: by some (0\.9\d|1|1\.\d) MiB for 256 positions", finding.sentence)
+
+
+def test_a_slow_agent_gets_a_warning_and_smaller_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_SLOW_MOVE_SECONDS", 0.001)
+    monkeypatch.setattr(module, "_BATCH_SECONDS", 0.005)
+
+    def spoil(moves: Any, positions: PositionBatch, rng: np.random.Generator) -> Any:
+        time.sleep(0.002 * len(moves))
+        return moves
+
+    findings = found(Faulty(spoil))
+    assert "s a position: batches of" in findings[0].sentence
+    assert ["slow" in finding.sentence for finding in findings if finding.severity == "warning"] == [True]
+
+
+def make_right() -> Faulty:
+    return Faulty()
+
+
+def make_hanging() -> Faulty:
+    def spoil(moves: Any, positions: PositionBatch, rng: np.random.Generator) -> Any:
+        time.sleep(1000)
+        return moves
+
+    return Faulty(spoil)
+
+
+def make_exiting() -> Faulty:
+    def spoil(moves: Any, positions: PositionBatch, rng: np.random.Generator) -> Any:
+        if len(moves) == 0:
+            os._exit(3)
+        return moves
+
+    return Faulty(spoil)
+
+
+def factory(function: Callable[[], Faulty]) -> AgentSource:
+    return AgentSource(factory=f"{__name__}:{function.__name__}")
+
+
+def test_an_agent_that_hangs_is_ended_and_the_position_named() -> None:
+    told: list[Finding] = []
+    findings = check_in_process(factory(make_hanging), call_seconds=0.5, report=told.append)
+    assert findings == told
+    (finding,) = findings
+    assert (finding.severity, finding.sentence) == ("error", "hangs")
+    question = "no answer within 0.5 s to the start position: agent.select_moves(PositionBatch.from_positions([Position.parse("
+    assert finding.reproducer.startswith(question)
+    assert multiprocessing.active_children() == []
+
+
+def test_an_agent_that_ends_its_process_is_found() -> None:
+    finding = check_in_process(factory(make_exiting))[-1]
+    assert finding == Finding("error", "takes its process with it (exit code 3)", "an empty batch")
+
+
+def test_what_is_not_checked_in_time_is_left_out_with_a_warning() -> None:
+    (finding,) = check_in_process(AgentSource("random"), seconds=0.05)
+    assert (finding.severity, finding.sentence) == ("warning", "is not checked completely: the time is up")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "output"),
+    [(["nobody"], "error: cannot be built: AgentSpecError: 'nobody'"), (["--factory", "nowhere"], "ValueError: factory 'nowhere'")],
+)
+def test_the_command_fails_where_the_agent_cannot_be_built(arguments: list[str], output: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(arguments)
+    assert caught.value.code == 1
+    shown = capsys.readouterr().out
+    assert output in shown
+    assert "1 error, 0 warnings, 0 notes" in shown
+
+
+def test_a_process_is_killed_at_once_where_the_one_who_asked_gives_up() -> None:
+    def give_up(finding: Finding) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        check_in_process(factory(make_right), report=give_up)
+    assert multiprocessing.active_children() == []
+
+
+def test_the_command_checks_a_factory(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["--factory", f"{__name__}:make_right"])
+    assert "0 errors, 0 warnings, " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("option", "message"), [("--seed=-1", "seed -1: must not be negative"), ("--seconds=0", "seconds 0.0: expected")])
+def test_wrong_arguments_are_refused(option: str, message: str) -> None:
+    with pytest.raises(SystemExit, match=message):
+        main(["random", option])
+
+
+def test_errors_come_first_in_the_table() -> None:
+    findings = [Finding("note", "quick"), Finding("error", "hangs", "asked about this"), Finding("warning", "slow")]
+    assert format_findings(findings).splitlines() == [
+        "error: hangs",
+        "    asked about this",
+        "warning: slow",
+        "note: quick",
+        "1 error, 1 warning, 1 note",
+    ]
