@@ -7,6 +7,7 @@ and the medians over the rounds are printed. Peers that are not installed are le
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib
 import importlib.util
 import os
@@ -21,7 +22,8 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 
-from othello_env import OthelloVectorEnv, Position, PositionBatch, othello_v0, perft, sample_legal
+from othello_env import OthelloVectorEnv, Position, PositionBatch, backend, othello_v0, perft, sample_legal, use_compiled, use_numpy
+from tests.conftest import SHARED_DATA
 
 # A contestant does a fixed amount of work and returns how much that was; it prepares itself before it is handed over.
 Contestant = Callable[[], float]
@@ -34,8 +36,8 @@ def has(module: str) -> bool:
     return importlib.util.find_spec(module) is not None
 
 
-def compare(title: str, unit: str, contestants: dict[str, Contestant], rounds: int = ROUNDS) -> None:
-    """Print the median rates, and the first contestant's ratio to each other one."""
+def compare(title: str, unit: str, contestants: dict[str, Contestant], rounds: int = ROUNDS) -> float:
+    """Print the median rates, and the first contestant's ratio to each other one. Returns the first one's rate."""
     rates: dict[str, list[float]] = {name: [] for name in contestants}
     for work in contestants.values():
         work()  # compile, fill caches
@@ -51,32 +53,64 @@ def compare(title: str, unit: str, contestants: dict[str, Contestant], rounds: i
         ratio = statistics.median(a / b for a, b in zip(rates[ours], measured, strict=True))
         against = "" if name == ours else f"   ours is {ratio:6.2f} times as fast"
         print(f"  {name:44} {rate:14,.0f}{against}", flush=True)
+    return statistics.median(rates[ours])
 
 
 def batched_play() -> None:
     """Uniformly random play, the choice of the moves and the restart of finished games included."""
 
-    def ours(batch_size: int) -> Contestant:
+    def ours(batch_size: int, *, compiled: bool) -> Contestant:
         games, rng = PositionBatch.start(batch_size), np.random.default_rng(0)
-        steps = max(60, 2_000_000 // batch_size)
+        steps = max(60, (20_000_000 if compiled else 2_000_000) // batch_size)
 
         def work() -> float:
+            if compiled:
+                use_compiled()
+            else:
+                use_numpy()
             for _ in range(steps):
                 games.step(games.sample_moves(rng))
                 if games.is_over.any():
                     games.reset(games.is_over)
+            use_compiled()
             return steps * batch_size
 
         return work
 
-    contestants = {f"PositionBatch, NumPy, {size} games": ours(size) for size in (65_536, 16_384, 4_096, 1_024)}
+    contestants = {f"PositionBatch, NumPy, {size} games": ours(size, compiled=False) for size in (65_536, 16_384, 4_096, 1_024)}
+    if has("numba"):
+        sizes = (65_536, 262_144, 16_384, 4_096, 1_024)
+        contestants = {f"PositionBatch, compiled, {size} games": ours(size, compiled=True) for size in sizes} | contestants
     if has("pgx"):
         contestants |= {f"pgx, {size} games": pgx_play(size) for size in (256, 1_024, 4_096)}
     if has("pyspiel"):
         contestants["OpenSpiel, a Python loop"] = open_spiel_play()
     if has("rust_reversi"):
         contestants["rust-reversi, a Python loop"] = rust_reversi_play()
-    compare("Batched random play", "steps/s", contestants)
+    rate = compare("Batched random play", "steps/s", contestants)
+    if has("numba"):
+        limit = backend.num_threads() * kernel_rate()
+        print(f"  on {backend.num_threads()} threads it could make {limit:,.0f} steps/s: batched play reaches {rate / limit:.0%} of that")
+
+
+def kernel_rate() -> float:
+    """What batched play on one core cannot exceed: the kernel alone, legal moves and flips of boards that stay in its cache."""
+    from othello_env import compiled
+
+    games, rng = PositionBatch.start(1_024), np.random.default_rng(0)
+    for _ in range(30):
+        games.step(games.sample_moves(rng))
+    moves = np.left_shift(np.uint64(1), (games.sample_moves(rng) & 63).astype(np.uint64))
+    found, words = np.empty_like(games.own), compiled.GEOMETRY[8]
+    rounds = 20_000
+
+    def kernel() -> float:
+        for _ in range(rounds):
+            compiled.fill_legal_moves(games.own, games.opp, found, words)
+            compiled.fill_flips(games.own, games.opp, moves, found, words)
+        return rounds * len(games)
+
+    return compare("The bare kernel on one core, legal moves and flips", "boards/s", {"compiled": kernel})
 
 
 def pgx_play(batch_size: int) -> Contestant:
@@ -249,11 +283,21 @@ def aec_turns() -> None:
 
 
 def perft_leaves() -> None:
-    """Perft from the start position."""
-    contestants: dict[str, Contestant] = {
-        "perft 9, a pass is a ply": lambda: perft(Position.start(), 9),
-        "perft 9, passes are free": lambda: perft(Position.start(), 9, "free"),
-    }
+    """Perft from the start position, on one core."""
+
+    def with_numpy() -> int:
+        use_numpy()
+        leaves = perft(Position.start(), 9)
+        use_compiled()
+        return leaves
+
+    contestants: dict[str, Contestant] = {"NumPy, perft 9": with_numpy}
+    if has("numba"):
+        compiled: dict[str, Contestant] = {
+            "compiled, perft 10, a pass is a ply": lambda: perft(Position.start(), 10),
+            "compiled, perft 10, passes are free": lambda: perft(Position.start(), 10, "free"),
+        }
+        contestants = compiled | contestants
     if has("rust_reversi"):
         import rust_reversi
 
@@ -289,12 +333,96 @@ def training_games() -> None:
     compare("TD n-tuple self-play with the default settings", "games/s", {"training.td_ntuple": work}, rounds=3)
 
 
+def endgames() -> None:
+    """The FFO endgame suite's #1 to #20, solved exactly on one core: ours against GRhino, where both the suite and it are there."""
+    from agents.endgame import Solver
+    from tests.rhino import RHINO, Rhino
+
+    suite = SHARED_DATA / "ffo.tsv"
+    if not suite.is_file():
+        print(f"\nThe FFO endgame suite is not at {suite}")
+        return
+    rows = [line.split("\t") for line in suite.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
+    positions = {int(number): (Position.parse(f"{board} {side}"), int(score)) for number, board, side, _, score, *_ in rows}
+    first = [positions[number] for number in range(1, 21)]
+    solver = Solver()
+
+    def ours() -> float:
+        assert all(solver.solve(position).score == score for position, score in first)
+        return len(first)
+
+    contestants: dict[str, Contestant] = {"agents.endgame": ours}
+    with contextlib.ExitStack() as stack:
+        if RHINO.is_file():
+            rhino = stack.enter_context(Rhino())
+
+            def theirs() -> float:
+                for position, _ in first:
+                    rhino.solve_move(position)
+                return len(first)
+
+            contestants["gtp-rhino -l 3 -b 0 -e 16 -w 16"] = theirs
+        compare("FFO endgames #1 to #20", "positions/s", contestants, rounds=3)
+    for number in (25, 40):
+        solution = solver.solve(positions[number][0])
+        exact = "exact" if solution.score == positions[number][1] else "WRONG"
+        print(f"  FFO #{number}: {exact}, {solution.seconds:.2f} s, {solution.nodes / solution.seconds:,.0f} nodes/s")
+
+
+def searches() -> None:
+    """Alpha-beta with each kind of evaluation: nodes per second on one core."""
+    from agents.alpha_beta import AlphaBetaAgent, alpha_beta_agent
+    from agents.ntuple import NTupleNetwork, straight_and_corner_groups, table_sizes
+    from agents.search_evaluation import network_evaluation
+    from training.evaluation.openings import random_openings
+
+    positions = random_openings(20, 20, rng=np.random.default_rng(0))
+    groups = straight_and_corner_groups()
+    weights = np.random.default_rng(0).normal(size=sum(table_sizes(groups))).astype(np.float32)
+    evaluation = network_evaluation(NTupleNetwork(groups, weights))
+
+    def nodes(agent: AlphaBetaAgent) -> Contestant:
+        return lambda: sum(agent.search(position).nodes for position in positions)
+
+    contestants = {
+        "n-tuples of the trainer, depth 8": nodes(AlphaBetaAgent("ntuple", lambda _: evaluation, depth=8)),
+        "square weights, depth 8": nodes(alpha_beta_agent(depth=8)),
+        "heuristics, depth 8": nodes(alpha_beta_agent(evaluation="heuristics", depth=8)),
+    }
+    compare("Alpha-beta", "nodes/s", contestants)
+
+
+def tree_searches() -> None:
+    """MCTS with random playouts, 400 simulations a move."""
+    from agents import make_agent
+
+    def moves(batch_size: int) -> Contestant:
+        games, rng, agent = PositionBatch.start(batch_size), np.random.default_rng(0), make_agent("mcts:simulations=400")
+        for _ in range(20):
+            games.step(games.sample_moves(rng))
+        calls = max(1, 200 // batch_size)
+
+        def work() -> float:
+            for _ in range(calls):
+                agent.select_moves(games, rng)
+            return calls * batch_size
+
+        return work
+
+    contestants = {f"{size} games at once": moves(size) for size in (100, 1, 1_000)}
+    rate = compare("MCTS, 400 simulations with one playout each", "moves/s", contestants, rounds=3)
+    print(f"  {1000 / rate:.2f} ms a move with 100 games at once")
+
+
 COMPARISONS = {
     "batch": batched_play,
     "vector": vector_steps,
     "single": single_game,
     "aec": aec_turns,
     "perft": perft_leaves,
+    "endgame": endgames,
+    "search": searches,
+    "mcts": tree_searches,
     "training": training_games,
 }
 
