@@ -144,11 +144,19 @@ def _parse_line(line: bytes, place: str) -> dict[str, Any] | GameRecord:
     return record
 
 
+def _is_json(line: bytes) -> bool:
+    try:
+        json.loads(line)
+    except ValueError:
+        return False
+    return True
+
+
 class Journal:
     """A journal that games are appended to; use it in a `with`. Not for several processes at once."""
 
     def __init__(self, path: Path) -> None:
-        """Open, or begin, a journal; a last line that was cut short is removed."""
+        """Open, or begin, a journal; a last line that was cut short or damaged is removed."""
         self._file = path.open("a+b")
         self._remove_cut_line()
         self._synced = time.monotonic()
@@ -160,9 +168,12 @@ class Journal:
             start = max(0, start - 65536)
             self._file.seek(start)
             tail = self._file.read(min(65536, end - start)) + tail
-        keep = start + tail.rfind(b"\n") + 1
-        if keep < end:
-            self._file.truncate(keep)
+        whole = tail[: tail.rfind(b"\n") + 1]
+        last = whole[whole.rfind(b"\n", 0, -1) + 1 :]
+        if last and not _is_json(last) and (start == 0 or len(last) < len(whole)):
+            whole = whole[: -len(last)]  # a whole line, but not what was written
+        if start + len(whole) < end:
+            self._file.truncate(start + len(whole))
 
     def __enter__(self) -> Journal:
         return self

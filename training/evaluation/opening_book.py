@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from functools import cached_property
 from pathlib import Path
@@ -42,6 +43,12 @@ class OpeningBook:
             games = load_opening_games(BALANCED_FILE)
             return [games[index] for index in np.random.default_rng(self._seed).permutation(len(games))]
         return load_opening_games(Path(self._source), board_size=self._start.board_size)
+
+    @property
+    def digest(self) -> str:
+        """What tells openings of one source from those it had before: "" where it never changes, else a SHA-256."""
+        path = Path(self._source)
+        return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
 
     def game(self, number: int) -> Game:
         """The moves to an opening, from the start position where they are known."""

@@ -146,7 +146,7 @@ def fit_ratings(
     if isinstance(pairs, Standings):
         names += pairs.players
         if pairs.incomplete:
-            notes.append(f"{len(pairs.incomplete)} games are left out: the other game of their pair is missing.")
+            notes.append(f"Left out, since the other game of the pair is missing: {len(pairs.incomplete)}.")
         pairs = pairs.pairs
     counts = _merged(pairs, notes)
     names = sorted({*names, *(name for pair in pairs for name in pair)})

@@ -193,8 +193,8 @@ class _Table:
         start = time.perf_counter()
         try:
             answer: Any = agent.select_moves(self._games.take(turns), self._rng)
-        except Exception as error:  # whatever an agent raises costs it the game, not us the tournament
-            return _Fault("error", f"{type(error).__name__}: {error}")
+        except (Exception, SystemExit) as error:  # whatever an agent raises costs it the game, not us the tournament
+            return _Fault("error", described(error))
         finally:
             taken = time.perf_counter() - start
             self._seconds[turns, self._games.side_to_move[turns]] += taken / len(turns)
@@ -209,12 +209,20 @@ class _Fault:
     detail: str
 
 
+def described(error: BaseException) -> str:
+    """An exception in words, also where it cannot be asked for them."""
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:
+        return type(error).__name__
+
+
 def _read(answer: Any, count: int) -> npt.NDArray[np.int64] | _Fault:
     """An agent's answer as moves."""
     try:
         moves = np.asarray(answer)
     except Exception as error:  # objects can fail in any way when they are made an array
-        return _Fault("rubbish", f"an answer that is no array: {type(error).__name__}: {error}")
+        return _Fault("rubbish", f"an answer that is no array: {described(error)}")
     if moves.shape != (count,) or not np.issubdtype(moves.dtype, np.integer):
         return _Fault("rubbish", f"{moves.dtype} of shape {moves.shape} for {count} positions")
     # Numbers beyond int64 are no squares, nor is what they would wrap to.

@@ -21,7 +21,7 @@ from training.evaluation.journal import GameRecord
 from training.evaluation.match import score_interval
 from training.evaluation.ratings import Ratings
 from training.evaluation.standings import Standings
-from training.evaluation.tournament import read_settings
+from training.evaluation.tournament import DEFAULT_MOVE_SECONDS, read_settings
 
 # Sessions that are kept besides the first: one that is killed again and again has thousands.
 _SESSIONS: Final = 19
@@ -290,6 +290,9 @@ class Report:
                 options["--epsilon"] = settings.epsilon
             if settings.board_size != 8:
                 options["--board-size"] = settings.board_size
-            words = [*settings.players, *schedule, *(str(word) for option in options.items() for word in option), "--out", "DIR"]
+            if settings.move_seconds != DEFAULT_MOVE_SECONDS:
+                options["--move-seconds"] = settings.move_seconds
+            test = [] if settings.sprt is None else ["--sprt", *map(str, settings.sprt)]
+            words = [*settings.players, *schedule, *test, *(str(word) for option in options.items() for word in option), "--out", "DIR"]
             return "python -m training.evaluation.tournament " + " ".join(shlex.quote(word) for word in words)
         return None

@@ -2,7 +2,7 @@
 
 `python -m training.evaluation.tournament SPEC SPEC ... --openings random:8 --games 200 --out DIR` plays a round robin; `--gauntlet` the
 first agent against each of the others; `--ladder` each agent against the next. Each game is in DIR/games.jsonl the moment it ends;
-killed at any moment, `--resume DIR` goes on and ends with the same games as a run that was never interrupted.
+killed at any moment, `--out DIR --resume` goes on and ends with the same games as a run that was never interrupted.
 
 Agents play in worker processes. The games do not depend on how many these are: what is random comes from the seed and the number of
 the block of games, and blocks are cut before anybody knows who plays them.
@@ -39,9 +39,10 @@ from training.evaluation.workers import Block, Player, WorkerError, WorkerPool, 
 Schedule = Literal["round_robin", "gauntlet", "ladder"]
 
 JOURNAL: Final = "games.jsonl"
+DEFAULT_MOVE_SECONDS: Final = 30.0
 
 # Games that are played in lockstep: enough for batches, few enough that all workers have something to do. Pairs of games.
-_LARGEST_BLOCK: Final = 64
+_LARGEST_BLOCK: Final = 1024
 _BLOCKS_PER_PAIRING: Final = 8
 
 # Between two pictures of the table on a terminal, and two lines elsewhere; seconds.
@@ -56,6 +57,8 @@ class Settings:
     players: names, of specs or of agents that are handed over. games: for each two players that meet, even. openings: as
     `OpeningBook` names them. epsilon: the chance that a move is replaced by a random legal one; 0.1 is the Othello League's mode.
     sprt: for two players, the Elo differences of the two hypotheses of a sequential test that ends the match, see `Sprt`.
+    move_seconds: the longest that an agent may take for a move, before it has lost; a batch of K positions may take 1 + K/4 times as
+    long, and its games are played again one by one if it takes longer.
     """
 
     players: tuple[str, ...]
@@ -66,6 +69,7 @@ class Settings:
     board_size: int = 8
     seed: int = 0
     sprt: tuple[float, float] | None = None
+    move_seconds: float = DEFAULT_MOVE_SECONDS
 
     def __post_init__(self) -> None:
         if len(self.players) < 2:
@@ -85,6 +89,8 @@ class Settings:
             if len(self.players) != 2:
                 raise ValueError(f"sprt with {len(self.players)} agents: it is for two")
             Sprt(*self.sprt)  # raises for hypotheses that are none
+        if not self.move_seconds > 0:
+            raise ValueError(f"move_seconds {self.move_seconds}: must be positive")
 
     @property
     def pairings(self) -> list[tuple[str, str]]:
@@ -119,15 +125,14 @@ def run_tournament(
     *,
     players: Mapping[str, Player] | None = None,
     workers: int = 0,
-    move_seconds: float = 30.0,
     progress: Callable[[Standings], object] = lambda _: None,
 ) -> Standings:
     """Play the tournament, or the rest of it where `out` has a journal of the same settings, and return all results.
 
     out: the folder of the journal. players: for names that are no specs, functions that make the agent. workers: processes; with 0
-    agents play in this one, where nothing stops one that hangs. move_seconds: the longest that an agent may take for a move, before
-    it has lost. progress: called after each game. Raises `ValueError` where the journal is of another tournament, `RecordFormatError`
-    where it is damaged, `AgentSpecError` or `WorkerError` for an agent that cannot be made, `OSError` where nothing can be written.
+    agents play in this one, where nothing stops one that hangs. progress: called after each game. Raises `ValueError` where the
+    journal is of another tournament, `RecordFormatError` where it is damaged, `AgentSpecError` or `WorkerError` for an agent that
+    cannot be made, `OSError` where nothing can be written.
     """
     stands_for: dict[str, Player] = {name: (players or {}).get(name, name) for name in settings.players}
     made = {name: make_player(player) for name, player in stands_for.items()}  # raises before anything is written
@@ -136,16 +141,12 @@ def run_tournament(
     path = out / JOURNAL
     try:
         with FileLock(out / "lock", timeout=0), Journal(path) as journal:
-            standings, done = _past(path, settings)
-            if standings.games < settings.total_games:
-                journal.begin_session(_session(settings))
+            session = {"settings": asdict(settings), "openings_digest": book.digest}
+            standings, done, test = _past(path, settings, session)
+            if standings.games < settings.total_games and not test.is_decided:
+                journal.begin_session(session)
 
-                test = SequentialTest(settings)
-                for entry in read_journal(path):
-                    if isinstance(entry, GameRecord):
-                        test.add(entry)
-
-                def finished(record: GameRecord) -> None:
+                def keep(record: GameRecord) -> None:
                     journal.append(record)
                     standings.add(record)
                     progress(standings)
@@ -153,9 +154,10 @@ def run_tournament(
                     if test.is_decided:
                         raise _DecidedError
 
+                finished = keep if settings.sprt is None else _InOrder(keep, done)
                 with suppress(_DecidedError):
-                    blocks = iter(()) if test.is_decided else settings.blocks(book, lambda game: bool(done[game]))
-                    _play(blocks, stands_for, made, workers=workers, move_seconds=move_seconds, finished=finished)
+                    blocks = settings.blocks(book, lambda game: bool(done[game]))
+                    _play(blocks, stands_for, made, workers=workers, move_seconds=settings.move_seconds, finished=finished)
     except Timeout:
         raise ValueError(f"{out}: another process is playing this tournament") from None
     return standings
@@ -215,13 +217,26 @@ def _play(
         play_block(block, agents, alone=False, finished=finished, move_seconds=move_seconds)
 
 
-def _session(settings: Settings) -> dict[str, Any]:
-    return {"settings": asdict(settings)}
+class _InOrder:
+    """Passes games on in the order of their numbers: what ends a match early must not depend on which of them end first."""
+
+    def __init__(self, keep: Callable[[GameRecord], object], done: bytearray) -> None:
+        self._keep, self._done = keep, done
+        self._waiting: dict[int, GameRecord] = {}
+        self._next = 0
+
+    def __call__(self, record: GameRecord) -> None:
+        self._waiting[record.game] = record
+        while self._next in self._waiting or (self._next < len(self._done) and self._done[self._next]):
+            waiting = self._waiting.pop(self._next, None)
+            self._next += 1
+            if waiting is not None:
+                self._keep(waiting)
 
 
-def _past(path: Path, settings: Settings) -> tuple[Standings, bytearray]:
-    """What the journal has: its results, and for each game whether it is done."""
-    standings, done = Standings(), bytearray(settings.total_games)
+def _past(path: Path, settings: Settings, session: dict[str, Any]) -> tuple[Standings, bytearray, SequentialTest]:
+    """What the journal has: its results, for each game whether it is done, and where the test stands."""
+    standings, done, test = Standings(), bytearray(settings.total_games), SequentialTest(settings)
     standings.add_players(settings.players)
     for entry in read_journal(path):
         if isinstance(entry, GameRecord):
@@ -229,9 +244,12 @@ def _past(path: Path, settings: Settings) -> tuple[Standings, bytearray]:
                 raise ValueError(f"{path}: game {entry.game} is none of this tournament's {len(done)}")
             done[entry.game] = 1
             standings.add(entry)
+            test.add(entry)
         else:
             _check_settings(entry, settings, path)
-    return standings, done
+            if entry.get("openings_digest") != session["openings_digest"]:
+                raise ValueError(f"{path}: the openings in {settings.openings} are not those that it was begun with")
+    return standings, done, test
 
 
 def _check_settings(session: dict[str, Any], settings: Settings, path: Path) -> None:
@@ -258,7 +276,13 @@ def settings_of(out: Path) -> Settings:
     for entry in read_journal(out / JOURNAL):
         if isinstance(entry, dict):
             return read_settings(entry, out / JOURNAL)
-    raise RecordFormatError(f"{out / JOURNAL}: no session in it")
+    raise RecordFormatError(f"{out / JOURNAL}: nothing in it to go on with; name the agents")
+
+
+def _has_begun(out: Path) -> bool:
+    """Whether the journal in a folder has a whole line."""
+    path = out / JOURNAL
+    return path.is_file() and next(read_journal(path), None) is not None
 
 
 def format_cross_table(standings: Standings) -> str:
@@ -336,55 +360,52 @@ def _parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=0, help="seed of openings, ties and random moves (default: 0)")
     cores = backend.num_threads()
     parser.add_argument("--workers", type=int, default=cores, help=f"processes; the games do not depend on it (default: {cores})")
-    seconds_help = "the longest that an agent may take for a move, before it has lost the game (default: 30)"
-    parser.add_argument("--move-seconds", type=float, default=30.0, help=seconds_help)
+    seconds_help = f"the longest that an agent may take for a move, before it has lost the game (default: {DEFAULT_MOVE_SECONDS:g})"
+    parser.add_argument("--move-seconds", type=float, default=DEFAULT_MOVE_SECONDS, help=seconds_help)
     parser.add_argument("--anchor", default=None, metavar="SPEC=ELO", help="the rating of one agent (default: the mean is 0)")
     sprt_help = "for two agents: stop when one of these differences in Elo, usually 0 and more, is accepted (see training.evaluation.sprt)"
     parser.add_argument("--sprt", type=float, nargs=2, metavar=("ELO0", "ELO1"), help=sprt_help)
-    folder = parser.add_mutually_exclusive_group(required=True)
-    folder.add_argument("--out", type=Path, metavar="DIR", help="a new folder for the journal")
-    folder.add_argument("--resume", type=Path, metavar="DIR", help="go on with the tournament in a folder; takes its settings from there")
+    parser.add_argument("--out", type=Path, metavar="DIR", required=True, help="the folder of the journal")
+    resume_help = "go on with the tournament in DIR, if it has begun; without agents all settings come from there"
+    parser.add_argument("--resume", action="store_true", help=resume_help)
     return parser.parse_args(argv)
 
 
 def _settings(arguments: argparse.Namespace) -> Settings:
-    if arguments.resume is not None:
-        if arguments.specs:
-            raise ValueError("--resume takes the agents from the folder; name none")
-        return settings_of(arguments.resume)
-    if (arguments.out / JOURNAL).exists():
-        raise ValueError(f"{arguments.out} has a tournament: --resume {arguments.out} goes on with it")
+    if arguments.resume and not arguments.specs:
+        return settings_of(arguments.out)
+    if not arguments.resume and _has_begun(arguments.out):
+        raise ValueError(f"{arguments.out} has a tournament: --resume goes on with it")
     return Settings(
         players=tuple(arguments.specs),
         schedule="gauntlet" if arguments.gauntlet else "ladder" if arguments.ladder else "round_robin",
         games=arguments.games,
-        openings=arguments.openings,
+        openings=str(Path(arguments.openings).resolve()) if Path(arguments.openings).is_file() else arguments.openings,
         epsilon=arguments.epsilon,
         board_size=arguments.board_size,
         seed=arguments.seed,
         sprt=None if arguments.sprt is None else tuple(arguments.sprt),
+        move_seconds=arguments.move_seconds,
     )
 
 
 def main(argv: Sequence[str] | None = None) -> None:
     """The command line. argv: its arguments, by default those of the process."""
     arguments = _parse_arguments(argv)
-    out: Path = arguments.resume or arguments.out
+    out: Path = arguments.out
     try:
         settings = _settings(arguments)
         anchor = None if arguments.anchor is None else parse_anchor(arguments.anchor)
         if anchor is not None and anchor[0] not in settings.players:
             raise ValueError(f"anchor {anchor[0]!r} is not among the agents")
-        if arguments.workers < 0 or not arguments.move_seconds > 0:
-            raise ValueError(f"workers {arguments.workers}, move-seconds {arguments.move_seconds}: must not be negative, or 0 seconds")
-        standings = run_tournament(
-            settings, out, workers=arguments.workers, move_seconds=arguments.move_seconds, progress=_Display(settings)
-        )
+        if arguments.workers < 0:
+            raise ValueError(f"workers {arguments.workers}: must not be negative")
+        standings = run_tournament(settings, out, workers=arguments.workers, progress=_Display(settings))
         table = format_ratings(fit_ratings(standings.pairs, players=standings.players, anchor=anchor))
     except (AgentSpecError, OSError, ValueError, WorkerError) as error:
         sys.exit(f"tournament: {' '.join(str(error).split())}")
     except KeyboardInterrupt:
-        sys.exit(f"\nStopped; all finished games are kept. To go on: python -m training.evaluation.tournament --resume {out}")
+        sys.exit(f"\nStopped; all finished games are kept. To go on: python -m training.evaluation.tournament --out {out} --resume")
     print(format_cross_table(standings))
     print()
     print(table)

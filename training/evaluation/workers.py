@@ -14,29 +14,34 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from types import TracebackType
 from typing import Any, Final
 
+import numpy as np
+
 from agents import Agent, make_agent
 from othello_env import backend
+from othello_env.batch import PositionBatch
 from othello_env.position import BLACK
 from training.evaluation.journal import GameRecord, Reason, now
-from training.evaluation.referee import Asking, Pairs, play_alone, play_pairs
+from training.evaluation.referee import Asking, Pairs, described, play_alone, play_pairs
 
 Player = str | Callable[[], Agent]
 """A spec, or a function that makes the agent; a function that is to reach another process must be importable there."""
 
 # A batch of K positions may take as long as one, plus K times this part of it, before its games are played one by one.
-_BATCH_SHARE: Final = 0.1
+_BATCH_SHARE: Final = 0.25
 # For a new process, which imports and may have to compile, and for its agents.
 _START_SECONDS: Final = 300.0
 # What the libraries behind NumPy and PyTorch take for their threads, which contend where each worker has one for each core.
 _THREAD_VARIABLES: Final = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-# How often a worker looks whether its parent is still there.
-_PARENT_SECONDS: Final = 1.0
+# So long waits the pool for messages at most before it looks at its deadlines again.
+_WAIT_SECONDS: Final = 60.0
+# After so many deaths of its workers that no agent can be blamed for, a block is given up.
+_MOST_DEATHS: Final = 3
 
 
 class WorkerError(RuntimeError):
@@ -80,12 +85,15 @@ def play_block(
 
 def _work(connection: Connection, players: Mapping[str, Player], move_seconds: float, threads: int) -> None:
     """What a worker process does until its parent is gone."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; the parent ends its workers
-    parent = os.getppid()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if hasattr(os, "setsid"):
+        os.setsid()  # with what agents start it is one group, which ends as one
 
     def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(_PARENT_SECONDS)
+        parent = multiprocessing.parent_process()
+        assert parent is not None
+        wait([parent.sentinel])
+        _kill_group(os.getpid())
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
@@ -104,11 +112,25 @@ def _work(connection: Connection, players: Mapping[str, Player], move_seconds: f
             for name in block.pairs.players:
                 if name not in agents:
                     agents[name] = make_player(players[name])
+                    _warm_up(agents[name], block)
             both = [agents[name] for name in block.pairs.players]
             play_block(block, both, alone=alone, finished=connection.send, asking=asking, move_seconds=move_seconds)
             connection.send(None)
-        except Exception as error:  # ours, or that of making an agent
-            connection.send(f"{type(error).__name__}: {error}")
+        except (Exception, SystemExit) as error:  # ours, or that of making an agent
+            connection.send(described(error))
+
+
+def _warm_up(agent: Agent, block: Block) -> None:
+    """Ask an agent once, so that what it does for the first time, such as compiling, does not count as thinking."""
+    with suppress(Exception, SystemExit):
+        agent.select_moves(PositionBatch.from_positions([block.pairs.openings[0].final]), np.random.default_rng(0))
+
+
+def _kill_group(process: int) -> None:
+    """End a worker and all that its agents have started."""
+    if hasattr(os, "killpg"):
+        with suppress(OSError):
+            os.killpg(process, signal.SIGKILL)
 
 
 @dataclass(slots=True)
@@ -127,6 +149,8 @@ class _Worker:
         return Block(self.block.pairs, tuple(game for game in self.block.missing if game not in self.done))
 
     def kill(self) -> None:
+        """End it, and what it has started."""
+        _kill_group(self.process.pid)
         self.process.kill()
         self.process.join()
         self.connection.close()
@@ -144,6 +168,7 @@ class WorkerPool:
         self._num_workers = num_workers
         self._context = multiprocessing.get_context("spawn")
         self._workers: list[_Worker] = []
+        self._deaths: dict[tuple[int, ...], int] = {}  # by the games that were left
 
     def __enter__(self) -> WorkerPool:
         return self
@@ -173,7 +198,7 @@ class WorkerPool:
             if not busy:
                 return
             nearest = min(worker.deadline for worker in busy)
-            ready = wait([worker.connection for worker in busy], max(0.0, nearest - time.monotonic()))
+            ready = wait([worker.connection for worker in busy], min(_WAIT_SECONDS, max(0.0, nearest - time.monotonic())))
             for worker in busy:
                 if worker.connection in ready:
                     self._receive(worker, finished, waiting)
@@ -184,7 +209,7 @@ class WorkerPool:
         ours, theirs = self._context.Pipe()
         threads = max(1, backend.num_threads() // self._num_workers)
         arguments = (theirs, self._players, self._move_seconds, threads)
-        process = self._context.Process(target=_work, args=arguments, daemon=True)
+        process = self._context.Process(target=_work, args=arguments)
         with _environment({name: str(threads) for name in _THREAD_VARIABLES if name not in os.environ}):
             process.start()
         theirs.close()
@@ -196,10 +221,8 @@ class WorkerPool:
         worker.block, worker.alone, worker.asked = block, alone, None
         worker.done.clear()
         worker.deadline = time.monotonic() + _START_SECONDS
-        try:
+        with suppress(OSError):  # a worker that is gone is noticed when it is listened to
             worker.connection.send((block, alone))
-        except OSError as error:
-            raise WorkerError(f"a worker process ended before it began: {error}") from error
 
     def _receive(self, worker: _Worker, finished: Callable[[GameRecord], object], waiting: deque[tuple[Block, bool]]) -> None:
         try:
@@ -213,6 +236,8 @@ class WorkerPool:
             worker.deadline = time.monotonic() + self._move_seconds * share
         elif isinstance(message, GameRecord):
             worker.done.add(message.game)
+            if worker.alone:  # what it was asked about is answered
+                worker.asked, worker.deadline = None, time.monotonic() + _START_SECONDS
             finished(message)
         elif message is None:
             worker.block, worker.asked, worker.deadline = None, None, float("inf")
@@ -224,17 +249,18 @@ class WorkerPool:
         self._workers.remove(worker)
         worker.kill()
         code, asked = worker.process.exitcode, worker.asked
+        left = worker.left()
         if asked is None:
-            raise WorkerError(
-                f"a worker process ended by itself, exit code {code}" if reason == "died" else "a worker process does not start"
-            )
-        if worker.alone:
+            deaths = self._deaths[left.missing] = self._deaths.get(left.missing, 0) + 1
+            if deaths >= _MOST_DEATHS:
+                raise WorkerError(f"worker processes that play {' against '.join(left.pairs.players)} end by themselves, exit code {code}")
+        elif worker.alone and asked.game not in worker.done:
             detail = f"no answer in {self._move_seconds:g} s" if reason == "timeout" else f"its process ended, exit code {code}"
             worker.done.add(asked.game)
-            finished(_forfeited(worker.left().pairs, asked, reason, detail))
+            finished(_forfeited(left.pairs, asked, reason, detail))
         left = worker.left()
         if left.missing:
-            waiting.append((left, True))
+            waiting.append((left, worker.alone or asked is not None))
 
 
 @contextmanager

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -88,3 +92,56 @@ def sound() -> Agent:
 
 def impossible() -> Agent:
     raise RuntimeError("cannot be made")
+
+
+class _NoWordsError(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("no words")
+
+
+def speechless() -> Agent:
+    def fail(_positions: PositionBatch, _moves: np.ndarray[Any, Any]) -> Any:
+        raise _NoWordsError
+
+    return Faulty("speechless", fail)
+
+
+def leaving() -> Agent:
+    def fail(_positions: PositionBatch, _moves: np.ndarray[Any, Any]) -> Any:
+        raise SystemExit(3)
+
+    return Faulty("leaving", fail)
+
+
+def dying_later() -> Agent:
+    """Its process ends a moment after it has answered."""
+
+    def fail(_positions: PositionBatch, moves: np.ndarray[Any, Any]) -> Any:
+        threading.Timer(0.3, lambda: os._exit(5)).start()
+        return moves
+
+    return Faulty("dying_later", fail)
+
+
+def slow_at_first() -> Agent:
+    return _SlowAtFirst()
+
+
+class _SlowAtFirst:
+    name = "slow_at_first"
+
+    def __init__(self) -> None:
+        self._is_first = True
+
+    def select_moves(self, positions: PositionBatch, rng: np.random.Generator) -> Any:
+        if self._is_first:
+            time.sleep(1.2)
+        self._is_first = False
+        return positions.sample_moves(rng)
+
+
+def with_a_child() -> Agent:
+    """Starts a process that would outlive it, and names it in a file."""
+    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+    Path(os.environ["OTHELLO_TEST_CHILD"]).write_text(str(child.pid), encoding="utf-8")
+    return make_agent("random")

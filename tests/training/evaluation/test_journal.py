@@ -68,6 +68,17 @@ def test_a_last_line_that_was_cut_short_is_removed(tmp_path: Path, cut: int) -> 
     assert path.read_bytes() == whole
 
 
+def test_a_last_line_that_is_damaged_is_removed(tmp_path: Path) -> None:
+    path = tmp_path / "games.jsonl"
+    write(path, 2)
+    whole = path.read_bytes()
+    for damage in (b"\x00" * 50 + b"\n", b'{"game": 2, \n', b"\n"):
+        path.write_bytes(whole + damage)
+        with Journal(path):
+            pass
+        assert path.read_bytes() == whole
+
+
 def test_a_cut_line_longer_than_one_look_is_removed(tmp_path: Path) -> None:
     path = tmp_path / "games.jsonl"
     write(path, 1)

@@ -384,7 +384,7 @@ def test_the_command_rates_a_journal(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert lines[0].split() == ["player", "Elo", "95%", "interval", "games", "score", "above", "next"]
     assert lines[1].split()[:6] == ["a=1", "1000", "1000", "to", "1000", "40"]
     assert lines[2].startswith("b")
-    assert lines[-1] == "note: 1 games are left out: the other game of their pair is missing."
+    assert lines[-1] == "note: Left out, since the other game of the pair is missing: 1."
     standings = Standings.of(records)
     assert fit_ratings(standings).players == fit_ratings(standings.pairs).players
 

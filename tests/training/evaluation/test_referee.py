@@ -61,6 +61,8 @@ def test_the_same_seed_plays_the_same_games() -> None:
     [
         (faulty_agents.illegal, "illegal move", "square 27 in "),
         (faulty_agents.raising, "error", "RuntimeError: cannot think any more"),
+        (faulty_agents.speechless, "error", "_NoWordsError"),
+        (faulty_agents.leaving, "error", "SystemExit: 3"),
         (faulty_agents.rubbish, "rubbish", "object of shape (2,) for 1 positions"),
         (faulty_agents.wrong_shape, "rubbish", "int64 of shape (2,) for 1 positions"),
         (faulty_agents.floating, "rubbish", "float64 of shape (1,) for 1 positions"),

@@ -102,8 +102,8 @@ def test_faulty_agents_lose_their_games_in_this_process(tmp_path: Path) -> None:
 def test_agents_that_do_each_lose_and_the_rest_goes_on(tmp_path: Path) -> None:
     names = ("raising", "illegal", "rubbish", "hanging", "dying")
     makers = {name: getattr(faulty_agents, name) for name in names}
-    settings = Settings((*names, "greedy"), games=4)
-    standings = run_tournament(settings, tmp_path, players=makers, workers=2, move_seconds=1.0)
+    settings = Settings((*names, "greedy"), games=4, move_seconds=1.0)
+    standings = run_tournament(settings, tmp_path, players=makers, workers=2)
     assert standings.games == settings.total_games
     assert {name: set(standings.totals[name].faults) for name in settings.players} == {
         "raising": {"error"},
@@ -153,10 +153,14 @@ def test_the_command_plays_resumes_and_prints_ratings(tmp_path: Path, capsys: py
     assert "report" in first.out
     lines = (tmp_path / "out" / JOURNAL).read_text(encoding="utf-8").splitlines(keepends=True)
     (tmp_path / "out" / JOURNAL).write_text("".join(lines[:20]) + lines[20][:30], encoding="utf-8")
-    main(["--resume", out, "--workers", "0", "--anchor", "random=0"])
+    main(["--out", out, "--resume", "--workers", "0", "--anchor", "random=0"])
     assert capsys.readouterr().out == first.out
-    with pytest.raises(SystemExit, match="has a tournament: --resume"):
+    main([*arguments, "--resume"])
+    assert capsys.readouterr().out == first.out
+    with pytest.raises(SystemExit, match="has a tournament: --resume goes on with it"):
         main(arguments)
+    with pytest.raises(SystemExit, match="with games 20, not 22; choose another folder"):
+        main([*arguments, "--resume", "--games", "22"])
 
 
 @pytest.mark.parametrize(
@@ -170,9 +174,9 @@ def test_the_command_plays_resumes_and_prints_ratings(tmp_path: Path, capsys: py
         (["random", "greedy", "--out", "x", "--anchor", "random"], "anchor 'random'"),
         (["random", "greedy", "--out", "x", "--anchor", "nobody=3"], "not among the agents"),
         (["random", "greedy", "--out", "x", "--workers", "-1"], "workers -1"),
-        (["random", "greedy", "--out", "x", "--move-seconds", "0"], "move-seconds 0"),
-        (["--resume", "/does/not/exist"], "/does/not/exist"),
-        (["random", "--resume", "x"], "name none"),
+        (["random", "greedy", "--out", "x", "--move-seconds", "0"], "move_seconds 0"),
+        (["--resume", "--out", "/does/not/exist"], "/does/not/exist"),
+        (["random", "--resume", "--out", "x"], "at least 2"),
     ],
 )
 def test_bad_arguments_are_named_in_one_line(arguments: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -188,6 +192,7 @@ def test_a_sequential_test_ends_the_match_at_the_same_pair_however_the_games_arr
     for workers in (0, 2):
         standings = run_tournament(settings, tmp_path / str(workers), workers=workers)
         assert 0 < standings.games < 400
+    assert moves_of(tmp_path / "0") == moves_of(tmp_path / "2")
     texts = []
     for workers in (0, 2):
         test = SequentialTest(settings)
@@ -199,7 +204,9 @@ def test_a_sequential_test_ends_the_match_at_the_same_pair_however_the_games_arr
     assert texts[0] == texts[1]
     assert "H1 accepted" in texts[0]
     before = standings.games
+    lines = (tmp_path / "2" / JOURNAL).read_bytes()
     assert run_tournament(settings, tmp_path / "2").games == before  # there is nothing left to play
+    assert (tmp_path / "2" / JOURNAL).read_bytes() == lines
     with pytest.raises(ValueError, match="it is for two"):
         Settings(PLAYERS, sprt=(0, 50))
     with pytest.raises(ValueError, match="elo"):
@@ -217,7 +224,7 @@ def test_killed_twenty_times_a_tournament_loses_and_doubles_nothing(tmp_path: Pa
     randomness = random.Random(1)
     for _ in range(20):
         before = lines_of(out / JOURNAL)
-        rest = ["--resume", str(out)] if before else begin
+        rest = ["--out", str(out), "--resume"] if before else begin
         process = subprocess.Popen(command(*rest, "--workers", "2"), cwd=REPOSITORY, stderr=subprocess.DEVNULL)
         try:
             # Some are killed while they start, the others after some games; blocks end in bursts of up to 76 games a worker.
@@ -277,3 +284,27 @@ def test_sessions_say_with_what_the_games_were_played(tmp_path: Path) -> None:
     assert first["settings"]["players"] == ["random", "greedy"]
     assert first["versions"]["numpy"] == np.__version__
     assert first["started"].endswith("Z")
+
+
+def test_openings_that_have_changed_are_noticed(tmp_path: Path) -> None:
+    openings = tmp_path / "openings.txt"
+    openings.write_text("f5d6\nf5f6\n", encoding="utf-8")
+    settings = Settings(("random", "greedy"), games=4, openings=str(openings))
+    run_tournament(settings, tmp_path / "out")
+    openings.write_text("f5d6\nf5f4\n", encoding="utf-8")
+    with pytest.raises(ValueError, match="are not those that it was begun with"):
+        run_tournament(settings, tmp_path / "out")
+
+
+@pytest.mark.parametrize("rest", [b"", b'{"session":{"form'])
+def test_a_journal_without_a_whole_line_is_begun_again(tmp_path: Path, rest: bytes, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / JOURNAL).write_bytes(rest)
+    with pytest.raises(SystemExit, match="nothing in it to go on with"):
+        main(["--out", str(tmp_path), "--resume", "--workers", "0"])
+    main(["random", "greedy", "--games", "2", "--out", str(tmp_path), "--workers", "0"])
+    assert len(moves_of(tmp_path)) == 2
+
+
+def test_a_resumed_tournament_keeps_its_limit_of_time(tmp_path: Path) -> None:
+    run_tournament(Settings(("random", "greedy"), games=2, move_seconds=7.0), tmp_path)
+    assert settings_of(tmp_path).move_seconds == 7

@@ -26,6 +26,9 @@ PLAYERS: dict[str, Player] = {
     "dying": faulty_agents.dying,
     "raising": faulty_agents.raising,
     "impossible": faulty_agents.impossible,
+    "dying_later": faulty_agents.dying_later,
+    "slow_at_first": faulty_agents.slow_at_first,
+    "with_a_child": faulty_agents.with_a_child,
 }
 
 
@@ -80,6 +83,27 @@ def shifted(blocks: list[Block], by: int) -> list[Block]:
     return [
         Block(replace(block.pairs, first_game=block.pairs.first_game + by), tuple(game + by for game in block.missing)) for block in blocks
     ]
+
+
+def test_no_game_is_recorded_twice_by_workers_that_die_between_questions() -> None:
+    records = played(blocks_of("dying_later", "random", 1, 2), 1)
+    assert len(records) == 4
+
+
+def test_the_first_answer_of_a_new_process_is_not_thinking() -> None:
+    records = played(blocks_of("slow_at_first", "random", 1, 2), 1, move_seconds=0.9)
+    assert {record.reason for record in records.values()} == {"played out"}
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="looks at processes in /proc")
+def test_what_agents_have_started_ends_with_their_worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OTHELLO_TEST_CHILD", str(tmp_path / "child"))
+    played(blocks_of("with_a_child", "random", 1, 1), 1)
+    assert not is_running(int((tmp_path / "child").read_text(encoding="utf-8")))
+
+
+def test_there_may_be_no_limit_of_time() -> None:
+    assert len(played(blocks_of("greedy", "random", 1, 1), 1, move_seconds=float("inf"))) == 2
 
 
 def test_an_agent_that_cannot_be_made_is_an_error() -> None:
