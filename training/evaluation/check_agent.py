@@ -1,7 +1,7 @@
 """Checks of an agent: does it keep to the protocol of `agents.base.Agent`, and if not, where.
 
 `python -m training.evaluation.check_agent SPEC`
-`python -m training.evaluation.check_agent --factory my_package.my_agent:make`
+`python -m training.evaluation.check_agent factory:my_package.my_agent:make`
 
 The agent is built and asked in a process of its own, which is ended when a call takes too long: an agent that hangs, or takes its
 process with it, is a finding like any other. Errors are what costs games or makes results wrong, warnings what one should know
@@ -16,7 +16,6 @@ import math
 import multiprocessing
 import os
 import pickle
-import pkgutil
 import random
 import sys
 import time
@@ -540,24 +539,6 @@ def _resident_bytes() -> int | None:
 # A process of its own
 
 
-@dataclass(frozen=True, slots=True)
-class AgentSource:
-    """Where an agent comes from. spec: for `make_agent`. factory: "module:callable", called without arguments. One of the two."""
-
-    spec: str | None = None
-    factory: str | None = None
-
-    def build(self) -> Agent:
-        """The agent. Raises whatever the one who builds it raises; `ValueError` for a factory that is no "module:callable"."""
-        if self.factory is None:
-            return make_agent(self.spec or "")
-        module, colon, name = self.factory.partition(":")
-        if not (module and colon and name):
-            raise ValueError(f"factory {self.factory!r}: expected module:callable")
-        agent: Agent = pkgutil.resolve_name(self.factory)()
-        return agent
-
-
 @dataclass(slots=True)
 class _State:
     """What is known of the process that checks."""
@@ -568,7 +549,7 @@ class _State:
 
 
 def check_in_process(
-    source: AgentSource,
+    spec: str,
     *,
     board_size: int = 8,
     seed: int = 0,
@@ -586,7 +567,7 @@ def check_in_process(
             raise ValueError(f"{name} {limit}: expected a number above 0")
     context = multiprocessing.get_context("spawn")
     receiver, sender = context.Pipe(duplex=False)
-    process = context.Process(target=_check_and_tell, args=(sender, source, board_size, seed), daemon=True)
+    process = context.Process(target=_check_and_tell, args=(sender, spec, board_size, seed), daemon=True)
     state = _State()
     with receiver:
         process.start()
@@ -634,11 +615,11 @@ def _exit_text(code: int | None) -> str:
     return f"signal {-code}" if code is not None and code < 0 else f"exit code {code}"
 
 
-def _check_and_tell(sender: Connection, source: AgentSource, board_size: int, seed: int) -> None:
+def _check_and_tell(sender: Connection, spec: str, board_size: int, seed: int) -> None:
     """What the process does: sends each finding, before each call a text on what is asked, and None in the end."""
     with sender:
         try:
-            agent = source.build()
+            agent = make_agent(spec)
         except (Exception, SystemExit) as error:
             sender.send(Finding("error", f"cannot be built: {type(error).__name__}: {_one_line(error)}"))
         else:
@@ -665,10 +646,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         description="Check whether an agent keeps to the protocol, and say what is wrong.",
         epilog="Agents: " + ", ".join(agent_specs()),
     )
-    source = parser.add_mutually_exclusive_group(required=True)
-    source.add_argument("spec", nargs="?", metavar="SPEC", help="the agent")
-    factory_help = "an agent of your own: what is called, without arguments, to build it"
-    source.add_argument("--factory", metavar="MODULE:CALLABLE", help=factory_help)
+    parser.add_argument("spec", metavar="SPEC", help="the agent; factory:MODULE:FUNCTION for one of your own")
     parser.add_argument("--board-size", type=int, choices=BOARD_SIZES, default=8, help="default: 8")
     parser.add_argument(
         "--call-seconds", type=float, default=60.0, help="what one call may take before the agent is taken to hang (default: 60)"
@@ -680,7 +658,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         if arguments.seed < 0:
             raise ValueError(f"seed {arguments.seed}: must not be negative")
         findings = check_in_process(
-            AgentSource(arguments.spec, arguments.factory),
+            arguments.spec,
             board_size=arguments.board_size,
             seed=arguments.seed,
             call_seconds=arguments.call_seconds,

@@ -33,9 +33,9 @@ FORMAT: Final = 1
 # No tournament has so many games; a number beyond it is damage.
 _MAX_GAMES: Final = 1 << 27
 
-Reason = Literal["played out", "illegal move", "rubbish", "error", "timeout", "died", "adjudicated"]
+Reason = Literal["played out", "illegal move", "rubbish", "error", "timeout", "died"]
 """Why a game ended: by its rules; or for the side that lost it by a move that is not legal, an answer that is no move, an exception,
-an answer that did not come in time, the end of its process; or by the exact solver."""
+an answer that did not come in time, or the end of its process."""
 
 # Lines reach the disk itself at least so often, in seconds; the operating system has them at once.
 _SYNC_SECONDS: Final = 1.0

@@ -377,11 +377,9 @@ def _openings(report: Report) -> str:
 
 def _faults(report: Report) -> str:
     standings = report.summary.standings
-    reasons = [reason for reason in standings.reasons if reason not in ("played out", "adjudicated")]
-    adjudicated = standings.reasons.get("adjudicated", 0)
-    note = _paragraph(f"{adjudicated:,} games were decided by the exact solver before their end.") if adjudicated else ""
+    reasons = [reason for reason in standings.reasons if reason != "played out"]
     if not reasons:
-        return _paragraph("No game was lost by an illegal move, an error, a time limit or a dead process.") + note
+        return _paragraph("No game was lost by an illegal move, an error, a time limit or a dead process.")
     counted = [
         [_name(name), *(f"{standings.totals[name].faults.get(reason, 0):,}" for reason in reasons)]
         for name in report.order
@@ -402,7 +400,7 @@ def _faults(report: Report) -> str:
     total = sum(standings.reasons[reason] for reason in reasons)
     shown = "Each of them" if total == len(rows) else f"{len(rows)} of {total:,} such games"
     head = ["Lost by", "Game", "Against", "Reason", "Move", "Detail"]
-    return counts + _table(f"{shown}, to be replayed below", head, rows) + note
+    return counts + _table(f"{shown}, to be replayed below", head, rows)
 
 
 def _time(report: Report) -> str:

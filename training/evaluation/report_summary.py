@@ -20,7 +20,7 @@ from training.evaluation.accuracy import BandAccuracy
 from training.evaluation.journal import GameRecord
 from training.evaluation.match import score_interval
 from training.evaluation.ratings import Ratings
-from training.evaluation.standings import Standings
+from training.evaluation.standings import Standings, pair_shares
 from training.evaluation.tournament import DEFAULT_MOVE_SECONDS, read_settings
 
 # Sessions that are kept besides the first: one that is killed again and again has thousands.
@@ -29,12 +29,10 @@ _SESSIONS: Final = 19
 _FAULTS_OF_A_KIND: Final = 10
 _FAULTS: Final = 100
 
-_NO_FAULTS: Final = ("played out", "adjudicated")
-
 
 def is_fault(record: GameRecord) -> bool:
     """Whether a side lost the game by a fault: an illegal move, an error, its time."""
-    return record.reason not in _NO_FAULTS
+    return record.reason != "played out"
 
 
 def loser(record: GameRecord) -> str:
@@ -195,8 +193,7 @@ def score_between(standings: Standings, first: str, second: str) -> Score | None
     num_pairs = int(counts.sum())
     if not num_pairs:
         return None
-    points = np.add.outer(np.arange(3), np.arange(3)) / 4
-    scores = np.repeat(points.ravel(), counts.ravel())
+    scores = np.repeat(pair_shares().ravel(), counts.ravel())
     return Score(2 * num_pairs, float(scores.mean()), *score_interval(scores))
 
 

@@ -19,6 +19,11 @@ PairCounts = npt.NDArray[np.int64]
 draw, 2 a win, from the first player's view."""
 
 
+def pair_shares() -> npt.NDArray[np.float64]:
+    """[3, 3]: for each way in which a pair of games can end the first player's share of its points."""
+    return np.add.outer(np.arange(3), np.arange(3)) / 4
+
+
 @dataclass(slots=True)
 class PlayerTotals:
     """What one player did: results [3] of losses, draws, wins with Black and with White; seconds of thinking; games lost by reason."""
@@ -92,7 +97,7 @@ class Standings:
         white.disc_difference -= record.disc_difference
         black.seconds += record.seconds[0]
         white.seconds += record.seconds[1]
-        if record.reason not in ("played out", "adjudicated"):
+        if record.reason != "played out":
             loser = white if black_result == 2 else black
             loser.faults[record.reason] = loser.faults.get(record.reason, 0) + 1
         other = self.incomplete.pop(record.game ^ 1, None)

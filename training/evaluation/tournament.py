@@ -33,7 +33,7 @@ from training.evaluation.opening_book import OpeningBook
 from training.evaluation.ratings import fit_ratings, format_ratings, parse_anchor
 from training.evaluation.referee import Pairs
 from training.evaluation.sprt import Sprt, format_state
-from training.evaluation.standings import Standings
+from training.evaluation.standings import Standings, pair_shares
 from training.evaluation.workers import Block, Player, WorkerError, WorkerPool, make_player, play_block
 
 Schedule = Literal["round_robin", "gauntlet", "ladder"]
@@ -295,8 +295,7 @@ def format_cross_table(standings: Standings) -> str:
         for other in players:
             counts = standings.pair_counts(name, other)
             games = 2 * int(counts.sum())
-            points = sum(int(counts[black, white]) * (black + white) for black in range(3) for white in range(3)) / 2
-            cells.append("      -" if not games else f"{points / games:7.3f}")
+            cells.append("      -" if not games else f"{2 * (counts * pair_shares()).sum() / games:7.3f}")
         totals = standings.totals[name]
         score = f"{totals.points / totals.games:7.3f}" if totals.games else "      -"
         lines.append(f"{number:3}  {name:{width}}{''.join(cells)}{score}{totals.games:7}{sum(totals.faults.values()):8}")

@@ -16,7 +16,7 @@ import pytest
 from agents import make_agent
 from othello_env import Position, PositionBatch
 from training.evaluation import check_agent as module
-from training.evaluation.check_agent import AgentSource, Finding, check_agent, check_in_process, format_findings, main
+from training.evaluation.check_agent import Finding, check_agent, check_in_process, format_findings, main
 
 has_numba = importlib.util.find_spec("numba") is not None
 
@@ -277,8 +277,8 @@ def make_exiting() -> Faulty:
     return Faulty(spoil)
 
 
-def factory(function: Callable[[], Faulty]) -> AgentSource:
-    return AgentSource(factory=f"{__name__}:{function.__name__}")
+def factory(function: Callable[[], Faulty]) -> str:
+    return f"factory:{__name__}:{function.__name__}"
 
 
 def test_an_agent_that_hangs_is_ended_and_the_position_named() -> None:
@@ -298,13 +298,13 @@ def test_an_agent_that_ends_its_process_is_found() -> None:
 
 
 def test_what_is_not_checked_in_time_is_left_out_with_a_warning() -> None:
-    (finding,) = check_in_process(AgentSource("random"), seconds=0.05)
+    (finding,) = check_in_process("random", seconds=0.05)
     assert (finding.severity, finding.sentence) == ("warning", "is not checked completely: the time is up")
 
 
 @pytest.mark.parametrize(
     ("arguments", "output"),
-    [(["nobody"], "error: cannot be built: AgentSpecError: 'nobody'"), (["--factory", "nowhere"], "ValueError: factory 'nowhere'")],
+    [(["nobody"], "error: cannot be built: AgentSpecError: 'nobody'"), (["factory:nowhere"], "expected a function that makes the agent")],
 )
 def test_the_command_fails_where_the_agent_cannot_be_built(arguments: list[str], output: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
@@ -325,7 +325,7 @@ def test_a_process_is_killed_at_once_where_the_one_who_asked_gives_up() -> None:
 
 
 def test_the_command_checks_a_factory(capsys: pytest.CaptureFixture[str]) -> None:
-    main(["--factory", f"{__name__}:make_right"])
+    main([factory(make_right)])
     assert "0 errors, 0 warnings, " in capsys.readouterr().out
 
 

@@ -47,10 +47,10 @@ def test_faults_are_those_of_the_loser() -> None:
     standings = Standings()
     standings.add(record(0, "a", "b", 0.0, reason="timeout"))
     standings.add(record(1, "b", "a", 0.0, reason="illegal move"))
-    standings.add(record(2, "a", "b", 0.0, reason="adjudicated"))
+    standings.add(record(2, "a", "b", 0.0))
     assert standings.totals["a"].faults == {"timeout": 1}
     assert standings.totals["b"].faults == {"illegal move": 1}
-    assert standings.reasons == {"timeout": 1, "illegal move": 1, "adjudicated": 1}
+    assert standings.reasons == {"timeout": 1, "illegal move": 1, "played out": 1}
 
 
 def test_the_order_of_games_makes_no_difference_and_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
