@@ -1,7 +1,7 @@
 """Weighted piece counters: each square has a weight, a position is worth own squares minus the opponent's.
 
-The published tables are the classic opponents of the literature on learning Othello. All are for the 8x8 board, used one move
-ahead, ties broken at random.
+The published tables are the classic opponents of the literature on learning Othello, used one move ahead, ties broken at random.
+They are for the 8x8 board; smaller boards take the parts at its corners, where what the tables say of corners and edges holds too.
 """
 
 from __future__ import annotations
@@ -53,6 +53,13 @@ TABLES: Final[dict[Table, npt.NDArray[np.float32]]] = {
 }
 
 
+def square_weights(table: Table, board_size: int = 8) -> npt.NDArray[np.float32]:
+    """A table's weights for a board size: [n*n] float32. On smaller boards the middle rows and columns are left out."""
+    half = board_size // 2
+    kept = [*range(half), *range(8 - half, 8)]
+    return TABLES[table].reshape(8, 8)[np.ix_(kept, kept)].ravel()
+
+
 @dataclass(frozen=True, slots=True)
 class PositionalEvaluator:
     """The sum of the weights of own squares minus those of the opponent's."""
@@ -61,11 +68,12 @@ class PositionalEvaluator:
 
     def __call__(self, afterstates: Afterstates) -> npt.NDArray[np.float32]:
         """See `AfterstateAgent`."""
-        contents = unpack_contents(afterstates.own, afterstates.opp).astype(np.float32)
-        values: npt.NDArray[np.float32] = contents @ TABLES[self.table]
+        n = afterstates.board_size
+        contents = unpack_contents(afterstates.own, afterstates.opp, n * n).astype(np.float32)
+        values: npt.NDArray[np.float32] = contents @ square_weights(self.table, n)
         return values
 
 
 def positional_agent(*, table: Table = "swh") -> AfterstateAgent:
-    """Plays by one of the published tables of square weights. 8x8 only."""
-    return AfterstateAgent(f"positional:table={table}", PositionalEvaluator(table), board_size=8)
+    """Plays by one of the published tables of square weights."""
+    return AfterstateAgent(f"positional:table={table}", PositionalEvaluator(table))

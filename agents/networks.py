@@ -1,0 +1,165 @@
+"""The policy-value network: a small residual convolutional network in PyTorch.
+
+Without batch normalisation: each residual block starts as the identity, which trains as well at these depths, costs less on a
+CPU, and makes the network the same function in training and in play.
+"""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from agents.weight_file import CheckpointError, read_weights, write_weights
+from othello_env.bitboard import BitboardArray, unpack
+from othello_env.squares import BOARD_SIZES
+
+KIND: Final = "policy_value"
+
+Device = Literal["cpu", "cuda", "auto"]
+NUM_PLANES: Final = 3
+
+_VALUE_CHANNELS: Final = 8
+_VALUE_UNITS: Final = 64
+
+
+class Outputs(NamedTuple):
+    """What the network says of L positions, each from the view of its side to move.
+
+    policy_logits: [L, A], A = n*n + 1, the pass last and always 0. value_logits: [L], of the probability to win, a draw being half
+    a win; the value from -1 to 1 is tanh of half of it. ownership_logits: [L, n*n], of the probability that a square ends as own.
+    """
+
+    policy_logits: Tensor
+    value_logits: Tensor
+    ownership_logits: Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class Architecture:
+    """The size of a network. Raises `ValueError` for an impossible one."""
+
+    board_size: int = 8
+    blocks: int = 2
+    channels: int = 32
+
+    def __post_init__(self) -> None:
+        if self.board_size not in BOARD_SIZES:
+            raise ValueError(f"board_size {self.board_size}: expected one of {', '.join(map(str, BOARD_SIZES))}")
+        if not 1 <= self.blocks <= 100 or not 1 <= self.channels <= 4096:
+            raise ValueError(f"{self.blocks} blocks of {self.channels} channels: expected 1 to 100 of 1 to 4096")
+
+
+class PolicyValueNetwork(nn.Module):
+    """Planes to policy, value and, for training alone, ownership. Weights are drawn from PyTorch's generator."""
+
+    def __init__(self, architecture: Architecture) -> None:
+        super().__init__()
+        self.architecture = architecture
+        channels, num_squares = architecture.channels, architecture.board_size**2
+        self.stem = nn.Conv2d(NUM_PLANES, channels, 3, padding=1)
+        self.blocks = nn.ModuleList(ResidualBlock(channels) for _ in range(architecture.blocks))
+        self.policy_hidden = nn.Conv2d(channels, channels, 1)
+        self.policy = nn.Conv2d(channels, 1, 1)
+        self.value_hidden = nn.Conv2d(channels, _VALUE_CHANNELS, 1)
+        self.value_units = nn.Linear(_VALUE_CHANNELS * num_squares, _VALUE_UNITS)
+        self.value = nn.Linear(_VALUE_UNITS, 1)
+        self.ownership = nn.Conv2d(channels, 1, 1)
+        for head in (self.policy, self.value, self.ownership):  # begins with a uniform policy and even values
+            nn.init.zeros_(head.weight)
+
+    def forward(self, planes: Tensor) -> Outputs:
+        """planes: [L, 3, n, n], own discs, the other's, legal moves."""
+        features = functional.relu(self.stem(planes))
+        for block in self.blocks:
+            features = block(features)
+        policy_logits = self.policy(functional.relu(self.policy_hidden(features))).flatten(1)
+        units = functional.relu(self.value_units(functional.relu(self.value_hidden(features)).flatten(1)))
+        return Outputs(
+            functional.pad(policy_logits, (0, 1)),
+            self.value(units).squeeze(1),
+            self.ownership(features).flatten(1),
+        )
+
+    def save(self, path: Path, metadata: dict[str, Any] | None = None) -> None:
+        """Write the network, with anything else worth knowing about it, as a safetensors file, by an atomic rename."""
+        about = {**(metadata or {}), "architecture": asdict(self.architecture)}
+        write_weights(path, KIND, tensors=to_arrays(self), about=about)
+
+    @classmethod
+    def load(cls, path: Path) -> PolicyValueNetwork:
+        """Read a file that `save` wrote. Raises `CheckpointError` where it is missing, damaged or of another kind."""
+        tensors, about = read_weights(path, KIND)
+        try:
+            network = cls(Architecture(**about["architecture"]))
+            from_arrays(network, tensors)
+        except (KeyError, TypeError, ValueError) as error:
+            raise CheckpointError(f"{str(path)!r}: not a network ({type(error).__name__}: {error})") from None
+        return network
+
+
+class ResidualBlock(nn.Module):
+    """Two 3x3 convolutions that add to their input. The second one starts at zero."""
+
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        self.first = nn.Conv2d(channels, channels, 3, padding=1)
+        self.second = nn.Conv2d(channels, channels, 3, padding=1)
+        nn.init.zeros_(self.second.weight)
+
+    def forward(self, features: Tensor) -> Tensor:
+        """features: [L, C, n, n], and so is what comes back."""
+        added: Tensor = self.second(functional.relu(self.first(features)))
+        return functional.relu(features + added)
+
+
+def find_device(device: Device) -> torch.device:
+    """The device that a name stands for; auto takes a GPU that PyTorch finds. Raises `ValueError` for "cuda" where there is none."""
+    found = torch.cuda.is_available()
+    if device == "cuda" and not found:
+        raise ValueError("device cuda: PyTorch finds no CUDA device here")
+    return torch.device("cuda" if found and device != "cpu" else "cpu")
+
+
+def to_arrays(module: nn.Module) -> dict[str, npt.NDArray[Any]]:
+    """The weights by their names."""
+    return {name: tensor.detach().cpu().contiguous().numpy().copy() for name, tensor in module.state_dict().items()}
+
+
+def from_arrays(module: nn.Module, arrays: dict[str, npt.NDArray[Any]]) -> None:
+    """Put weights into a module. Raises `ValueError` where names or shapes differ from its own, or where one is not finite."""
+    state = module.state_dict()
+    found = {name: array.shape for name, array in arrays.items()}
+    expected = {name: tuple(tensor.shape) for name, tensor in state.items()}
+    if found != expected:
+        different = sorted(name for name in {*found, *expected} if found.get(name) != expected.get(name))
+        raise ValueError(f"{different[0]} is of shape {found.get(different[0])}; expected {expected.get(different[0])}")
+    for name, array in arrays.items():
+        if not np.isfinite(array).all():
+            raise ValueError(f"{name}: not all of its weights are finite numbers")
+        state[name].copy_(torch.from_numpy(array.astype(np.float32)))
+
+
+def planes_of(own: BitboardArray, opp: BitboardArray, legal_moves: BitboardArray, *, board_size: int) -> Tensor:
+    """What the network sees: [L, 3, n, n] uint8 of 0 and 1, laid out with the planes last. Arrays: [L] uint64."""
+    num_squares = board_size**2
+    planes = np.empty((len(own), num_squares, NUM_PLANES), dtype=np.uint8)
+    for plane, squares in enumerate((own, opp, legal_moves)):
+        planes[:, :, plane] = unpack(squares, num_squares)
+    return torch.from_numpy(planes).view(len(own), board_size, board_size, NUM_PLANES).permute(0, 3, 1, 2)
+
+
+def inference_copy(network: PolicyValueNetwork, device: torch.device, dtype: torch.dtype) -> PolicyValueNetwork:
+    """A copy that answers fast and does not learn, in the given type."""
+    copied = copy.deepcopy(network).to(device=device, dtype=dtype, memory_format=torch.channels_last)  # type: ignore[call-overload]
+    for parameter in copied.parameters():
+        parameter.requires_grad_(False)
+    evaluating: PolicyValueNetwork = copied.eval()
+    return evaluating

@@ -1,0 +1,149 @@
+"""Agents that play by a policy-value network: its policy alone, or a tree search that asks it."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import torch
+
+from agents.base import Agent, Moves
+from agents.evaluators import Evaluation
+from agents.mcts import MCTSAgent, SearchSettings
+from agents.networks import Architecture, Device, PolicyValueNetwork, find_device, inference_copy, planes_of
+from othello_env.batch import PositionBatch
+
+# Positions that one call of the network takes on a CPU: enough to fill the cores, few enough for their caches.
+_CPU_BATCH: Final = 1024
+_CUDA_BATCH: Final = 16384
+
+# The self-benchmark: how long each type is tried, and how much faster the short one must be.
+_TRIAL_SECONDS: Final = 0.15
+_WORTHWHILE: Final = 1.15
+_TRIAL_BATCH: Final = 256
+
+
+def fastest_dtype(architecture: Architecture, device: torch.device) -> torch.dtype:
+    """float32, or bfloat16 where a short trial on this machine shows that the network answers clearly faster in it."""
+    speeds = {}
+    network = PolicyValueNetwork(architecture)
+    for dtype in (torch.float32, torch.bfloat16):
+        tried = inference_copy(network, device, dtype)
+        n = architecture.board_size
+        planes = torch.zeros(_TRIAL_BATCH, 3, n, n, dtype=dtype, device=device).contiguous(memory_format=torch.channels_last)
+        speeds[dtype] = _calls_per_second(tried, planes)
+    return torch.bfloat16 if speeds[torch.bfloat16] > _WORTHWHILE * speeds[torch.float32] else torch.float32
+
+
+@lru_cache
+def _fastest_dtype(architecture: Architecture, device: torch.device) -> torch.dtype:
+    with torch.random.fork_rng(devices=[]):  # the trial leaves the generator as it was
+        return fastest_dtype(architecture, device)
+
+
+def _calls_per_second(network: PolicyValueNetwork, planes: torch.Tensor) -> float:
+    def call() -> None:
+        network(planes).value_logits.sum().item()
+
+    with torch.inference_mode():
+        call()
+        calls, start = 0, time.perf_counter()
+        while (elapsed := time.perf_counter() - start) < _TRIAL_SECONDS:
+            call()
+            calls += 1
+    return calls / elapsed
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NetworkEvaluator:
+    """A policy-value network as tree searches ask it.
+
+    network: of inference, on `device`, in `dtype`, see `network_evaluator`.
+    """
+
+    network: PolicyValueNetwork
+    device: torch.device
+    dtype: torch.dtype
+
+    def evaluate(self, positions: PositionBatch, rng: np.random.Generator) -> Evaluation:  # noqa: ARG002 - nothing is random
+        """See `Evaluator`."""
+        n = positions.board_size
+        logits = np.empty((len(positions), n * n + 1), dtype=np.float32)
+        values = np.empty(len(positions), dtype=np.float32)
+        size = _CPU_BATCH if self.device.type == "cpu" else _CUDA_BATCH
+        with torch.inference_mode():
+            for start in range(0, len(positions), size):
+                part = slice(start, start + size)
+                planes = planes_of(positions.own[part], positions.opp[part], positions.legal_moves[part], board_size=n)
+                outputs = self.network(planes.to(self.device).to(self.dtype))
+                logits[part] = outputs.policy_logits.float().cpu().numpy()
+                values[part] = torch.tanh(outputs.value_logits.float() / 2).cpu().numpy()
+        return Evaluation(logits, values)
+
+
+def network_evaluator(
+    network: PolicyValueNetwork, *, device: torch.device | None = None, dtype: torch.dtype | None = None
+) -> NetworkEvaluator:
+    """An evaluator with a copy of the network. device: by default the CPU. dtype: by default what is fastest there."""
+    place = torch.device("cpu") if device is None else device
+    kind = _fastest_dtype(network.architecture, place) if dtype is None else dtype
+    return NetworkEvaluator(inference_copy(network, place, kind), place, kind)
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyAgent:
+    """Plays the move with the highest logit, without search."""
+
+    name: str
+    evaluator: NetworkEvaluator
+
+    def select_moves(self, positions: PositionBatch, rng: np.random.Generator) -> Moves:
+        """See `Agent`."""
+        _check_board_size(self.name, self.evaluator, positions)
+        logits = self.evaluator.evaluate(positions, rng).policy_logits
+        assert logits is not None
+        moves: Moves = np.where(positions.legal_mask() == 1, logits, -np.inf).argmax(axis=1)
+        return moves
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyValueAgent:
+    """Plays the move that Gumbel AlphaZero's search finds, without noise."""
+
+    name: str
+    evaluator: NetworkEvaluator
+    settings: SearchSettings
+
+    def select_moves(self, positions: PositionBatch, rng: np.random.Generator) -> Moves:
+        """See `Agent`."""
+        _check_board_size(self.name, self.evaluator, positions)
+        return MCTSAgent(self.name, self.evaluator, self.settings).select_moves(positions, rng)
+
+
+def _check_board_size(name: str, evaluator: NetworkEvaluator, positions: PositionBatch) -> None:
+    if positions.board_size != (size := evaluator.network.architecture.board_size):
+        raise ValueError(f"{name} plays on board_size {size}, not {positions.board_size}")
+
+
+def play_settings(simulations: int) -> SearchSettings:
+    """How the network's search plays in earnest: as in self-play, without noise."""
+    return SearchSettings(simulations=simulations, method="gumbel", gumbel_scale=0.0)
+
+
+def policy_value_agent(evaluator: NetworkEvaluator, *, simulations: int, name: str = "policy_value") -> Agent:
+    """An agent that searches, or with 0 simulations plays by the policy alone. Raises `ValueError` for fewer."""
+    if simulations < 0:
+        raise ValueError(f"simulations {simulations}: must not be negative")
+    if simulations == 0:
+        return PolicyAgent(name, evaluator)
+    return PolicyValueAgent(name, evaluator, play_settings(simulations))
+
+
+def load_policy_value_agent(file: Path, *, simulations: int, device: Device = "cpu") -> Agent:
+    """The agent of a network file. Raises `CheckpointError` for a bad file, `ValueError` for a device that is not there."""
+    evaluator = network_evaluator(PolicyValueNetwork.load(file), device=find_device(device))
+    return policy_value_agent(evaluator, simulations=simulations, name=f"policy_value:{file.name},simulations={simulations}")

@@ -1,0 +1,348 @@
+"""AlphaZero self-play in lockstep: `python -m training.alphazero`.
+
+Many games are played at once; each ply every game is searched by Gumbel AlphaZero's rules (Danihelka et al. 2022), and the leaves of
+all games go to the network together. A part of the games gets a full search at a ply and teaches its policy, the others a quick
+one (Wu 2019). From finished games come positions with the search's policy, the outcome mixed with the search's value, and who
+owned which square in the end. The network learns from the last of them, each drawn a fixed number of times on average and turned
+by one of the board's symmetries. There is no gating: the newest network plays.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from agents.base import Agent
+from agents.mcts import SearchSettings
+from agents.networks import Architecture, Device, PolicyValueNetwork, find_device, from_arrays, inference_copy, planes_of, to_arrays
+from agents.policy_value import NetworkEvaluator, fastest_dtype, policy_value_agent
+from agents.weight_file import CheckpointError
+from othello_env.bitboard import unpack
+from othello_env.symmetry import NUM_SYMMETRIES, transform, transform_policy
+from training.checkpoints import optimizer_arrays, read_checkpoint, restore_optimizer, write_checkpoint
+from training.losses import ownership_loss, policy_loss, value_loss
+from training.replay import Replay, Samples
+from training.run import PANEL, Trainer, TrainingDivergedError, run_trainer
+from training.self_play import SearchPlan, SelfPlay
+
+NETWORK_FILE: Final = "policy_value.safetensors"
+CHECKPOINT_KIND: Final = "alphazero checkpoint"
+METRICS: Final = ("policy_loss", "value_loss", "ownership_loss", "simulations", "train_ratio")
+
+# What the learning rate falls to, as a share of what it begins with.
+_LAST_LEARNING_RATE: Final = 0.05
+# Learning begins when there are so many batches of positions to draw from.
+_FIRST_BATCHES: Final = 8
+_LARGEST_GRADIENT: Final = 5.0
+_BITBOARDS: Final = ("own", "opp", "legal_moves", "final_own", "final_opp")
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What a run depends on. On one machine the same settings give the same weights."""
+
+    games: int = 60_000
+    """Games of self-play in all."""
+    seed: int = 0
+    """Seed of all randomness."""
+    board_size: Literal[6, 8] = 6
+    """Squares along a side of the board."""
+    blocks: int = 2
+    """Residual blocks of the network."""
+    channels: int = 32
+    """Channels of each."""
+    parallel_games: int = 1024
+    """Games played in lockstep."""
+    random_plies: int = 8
+    """A game begins with 0 to so many random moves, which nothing is learned from."""
+    first_simulations: int = 8
+    """Simulations of a full search when the run begins; they grow to `simulations` at its end."""
+    simulations: int = 32
+    """Simulations of a full search when the run ends."""
+    quick_share: float = 0.25
+    """Simulations of a quick search, as a share of a full one's."""
+    full_share: float = 0.25
+    """Share of the games that get a full search at a ply."""
+    leaves_per_call: int = 4
+    """The most leaves of one game that the network is asked about together."""
+    value_scale: float = 0.5
+    """How much a difference in value counts against the policy in a search."""
+    replay_positions: int = 200_000
+    """Positions to learn from: the last ones."""
+    train_ratio: float = 2.0
+    """How often a position is learned from, on average; never more."""
+    batch_size: int = 512
+    """Positions of one step of the optimiser."""
+    learning_rate: float = 2e-3
+    """What it begins with; it falls along a cosine to a twentieth."""
+    weight_decay: float = 1e-4
+    """Decay of the weights, decoupled (AdamW)."""
+    root_value_share: float = 0.5
+    """Share of the search's value in the value target; the outcome has the rest."""
+    ownership_weight: float = 0.15
+    """Weight of the loss of who owns each square in the end."""
+    precision: Literal["auto", "float32", "bfloat16"] = "auto"
+    """What the network computes in; auto tries both for a moment, and the run keeps the faster one."""
+    evaluate_every: int = 5_000
+    """Games between two evaluations."""
+
+    def check(self) -> None:
+        """Raise `ValueError` for a number that no run can use, with its name."""
+        whole = ("games", "parallel_games", "first_simulations", "simulations", "leaves_per_call", "replay_positions", "batch_size")
+        for name in (*whole, "evaluate_every"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} {getattr(self, name)}: must be at least 1")
+        for name in ("seed", "random_plies", "weight_decay", "ownership_weight", "value_scale"):
+            if not 0 <= getattr(self, name) < math.inf:
+                raise ValueError(f"{name} {getattr(self, name)}: must not be negative")
+        for name in ("learning_rate", "train_ratio"):
+            if not 0 < getattr(self, name) < math.inf:
+                raise ValueError(f"{name} {getattr(self, name)}: must be a number above 0")
+        for name in ("quick_share", "full_share", "root_value_share"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise ValueError(f"{name} {getattr(self, name)}: a share is between 0 and 1")
+        if self.board_size not in PANEL:
+            raise ValueError(f"board_size {self.board_size}: expected one of {', '.join(map(str, sorted(PANEL)))}")
+        if self.random_plies > self.board_size**2 // 4:
+            raise ValueError(f"random_plies {self.random_plies}: at most {self.board_size**2 // 4} on this board")
+        if round(self.full_share * self.parallel_games) == 0:
+            raise ValueError(f"full_share {self.full_share} of {self.parallel_games} games is none: no policy would be learned")
+        Architecture(self.board_size, self.blocks, self.channels)
+
+
+PRESETS: Final = {
+    "6x6": Settings(),
+    "hour": Settings(games=60_000, board_size=8, blocks=4, channels=48, replay_positions=400_000, evaluate_every=5_000),
+    "gpu": Settings(
+        games=1_000_000,
+        board_size=8,
+        blocks=6,
+        channels=128,
+        parallel_games=4096,
+        first_simulations=16,
+        simulations=64,
+        replay_positions=4_000_000,
+        batch_size=4096,
+        evaluate_every=20_000,
+    ),
+}
+
+
+class Learner:
+    """The network, its optimiser, the positions to learn from and the games being played: all that a checkpoint holds."""
+
+    def __init__(self, settings: Settings, device: Device = "cpu", *, precision: str | None = None) -> None:
+        """precision: what "auto" was found to be, where that is known."""
+        settings.check()
+        self.settings = settings
+        self._device = find_device(device)
+        self._architecture = Architecture(settings.board_size, settings.blocks, settings.channels)
+        self._rng = np.random.default_rng(settings.seed)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(settings.seed)
+            self.network = PolicyValueNetwork(self._architecture)
+        self.network.to(self._device, memory_format=torch.channels_last)  # type: ignore[call-overload]
+        wanted = precision or settings.precision
+        self.dtype: torch.dtype = fastest_dtype(self._architecture, self._device) if wanted == "auto" else getattr(torch, wanted)
+        self._optimizer = torch.optim.AdamW(self.network.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay)
+        self._self_play = SelfPlay(settings.parallel_games, settings.board_size, random_plies=settings.random_plies, rng=self._rng)
+        self._replay = Replay(settings.replay_positions, settings.board_size**2 + 1)
+        self._steps_done = 0
+        self._losses = np.zeros(4)  # sums of the three losses and the number of steps, since `take_metrics`
+        self._evaluator = self._current_evaluator()
+
+    @property
+    def games_done(self) -> int:
+        """See `training.run.Learner`."""
+        return self._self_play.games_done
+
+    @property
+    def positions_done(self) -> int:
+        """See `training.run.Learner`."""
+        return self._self_play.plies_done
+
+    @property
+    def _progress(self) -> float:
+        return min(1.0, self.games_done / self.settings.games)
+
+    def _current_evaluator(self) -> NetworkEvaluator:
+        return NetworkEvaluator(inference_copy(self.network, self._device, self.dtype), self._device, self.dtype)
+
+    def _plan(self) -> SearchPlan:
+        """The searches of the next ply: few simulations while the network knows little, more later."""
+        settings = self.settings
+        growth = settings.simulations / settings.first_simulations
+        simulations = round(settings.first_simulations * growth**self._progress)
+        full = SearchSettings(
+            simulations=simulations, method="gumbel", leaves_per_call=settings.leaves_per_call, value_scale=settings.value_scale
+        )
+        return SearchPlan(full, replace(full, simulations=max(1, round(simulations * settings.quick_share))), settings.full_share)
+
+    def advance(self) -> None:
+        """Play one move in each game, and learn as much as the ratio allows."""
+        settings, replay = self.settings, self._replay
+        replay.add(self._self_play.play_ply(self._evaluator, self._plan(), self._rng))
+        if replay.size < min(_FIRST_BATCHES * settings.batch_size, settings.replay_positions):
+            return
+        steps_before = self._steps_done
+        while (self._steps_done + 1) * settings.batch_size <= settings.train_ratio * replay.added:
+            self._learn(augmented(replay.draw(settings.batch_size, self._rng), settings.board_size))
+        if self._steps_done > steps_before:
+            self._evaluator = self._current_evaluator()
+
+    def _learn(self, batch: Samples) -> None:
+        """One step of the optimiser. Raises `TrainingDivergedError` where the loss is not finite; the weights stay as they were."""
+        settings, device, num_squares = self.settings, self._device, self.settings.board_size**2
+        falling = _LAST_LEARNING_RATE + (1 - _LAST_LEARNING_RATE) * (1 + math.cos(math.pi * self._progress)) / 2
+        for group in self._optimizer.param_groups:
+            group["lr"] = settings.learning_rate * falling
+        planes = planes_of(batch.own, batch.opp, batch.legal_moves, board_size=settings.board_size)
+        legal_mask = torch.nn.functional.pad(torch.from_numpy(unpack(batch.legal_moves, num_squares)) == 1, (0, 1))
+        value_target = (1 - settings.root_value_share) * batch.outcome + settings.root_value_share * batch.root_value
+        with torch.autocast(device.type, dtype=torch.bfloat16, enabled=self.dtype == torch.bfloat16):
+            outputs = self.network(planes.to(device).float())
+        losses = torch.stack(
+            [
+                policy_loss(
+                    outputs.policy_logits.float(),
+                    legal_mask.to(device),
+                    torch.from_numpy(batch.policy).to(device).float(),
+                    torch.from_numpy(batch.policy_mask).to(device).float(),
+                ),
+                value_loss(outputs.value_logits.float(), torch.from_numpy(value_target.astype(np.float32)).to(device)),
+                ownership_loss(outputs.ownership_logits.float(), torch.from_numpy(_ownership(batch, num_squares)).to(device)),
+            ]
+        )
+        found = losses.detach().cpu().numpy()
+        if not np.isfinite(found).all():
+            raise TrainingDivergedError(f"training has diverged: losses {', '.join(map(str, found))} after {self._steps_done} steps")
+        self._optimizer.zero_grad(set_to_none=True)
+        (losses * torch.tensor([1.0, 1.0, settings.ownership_weight], device=device)).sum().backward()  # type: ignore[no-untyped-call]
+        torch.nn.utils.clip_grad_norm_(self.network.parameters(), _LARGEST_GRADIENT)
+        self._optimizer.step()
+        self._steps_done += 1
+        self._losses += [*found, 1]
+
+    def take_metrics(self) -> dict[str, float]:
+        """See `training.run.Learner`."""
+        *sums, _ = self._losses / max(1, self._losses[-1])
+        self._losses[:] = 0
+        ratio = self._steps_done * self.settings.batch_size / max(1, self._replay.added)
+        return dict(zip(METRICS, [*map(float, sums), float(self._plan().full.simulations), ratio], strict=True))
+
+    def curve_agent(self) -> Agent:
+        """The policy alone."""
+        return policy_value_agent(self._current_evaluator(), simulations=0, name="policy")
+
+    def final_agents(self) -> Sequence[Agent]:
+        """The policy alone, and with a search."""
+        simulations = self.settings.simulations
+        searching = policy_value_agent(self._current_evaluator(), simulations=simulations, name=f"{simulations} simulations")
+        return self.curve_agent(), searching
+
+    def save_network(self, path: Path) -> None:
+        """See `training.run.Learner`."""
+        self._check_finite()
+        self.network.save(path, {"settings": asdict(self.settings), "games": self.games_done})
+
+    def _check_finite(self) -> None:
+        if not all(bool(torch.isfinite(parameter).all()) for parameter in self.network.parameters()):
+            raise TrainingDivergedError(f"training has diverged: weights that are not finite after {self._steps_done} steps")
+
+    def save(self, path: Path) -> None:
+        """See `training.run.Learner`."""
+        self._check_finite()
+        about = {
+            "settings": asdict(self.settings),
+            "precision": str(self.dtype).removeprefix("torch."),
+            "rng": self._rng.bit_generator.state,
+            "games_done": self._self_play.games_done,
+            "plies_done": self._self_play.plies_done,
+            "positions_added": self._replay.added,
+            "steps_done": self._steps_done,
+            "losses": self._losses.tolist(),
+        }
+        parts = {
+            "network": to_arrays(self.network),
+            "optimizer": optimizer_arrays(self._optimizer),
+            "replay": self._replay.state(),
+            "self_play": self._self_play.state(),
+        }
+        write_checkpoint(path, CHECKPOINT_KIND, parts=parts, about=about)
+
+    @classmethod
+    def load(cls, path: Path, games: int | None = None, device: Device = "cpu") -> Learner:
+        """Read a checkpoint. games: a new number of games in all, or None for the one that the run was started for.
+
+        Raises `CheckpointError` where the file is missing, damaged or of another kind, `ValueError` for a bad number of games.
+        """
+        parts, about = read_checkpoint(path, CHECKPOINT_KIND)
+        try:
+            learner = cls(Settings(**about["settings"]), device, precision=about["precision"])
+            learner._restore(parts, about)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise CheckpointError(f"{str(path)!r}: not a checkpoint to go on from ({type(error).__name__}: {error})") from None
+        if games is not None:
+            learner.settings = replace(learner.settings, games=games)
+            learner.settings.check()
+            if games < learner.games_done:
+                raise ValueError(f"games {games}: the run has played {learner.games_done} already")
+        return learner
+
+    def _restore(self, parts: dict[str, dict[str, npt.NDArray[Any]]], about: dict[str, Any]) -> None:
+        from_arrays(self.network, parts["network"])
+        restore_optimizer(self._optimizer, parts.get("optimizer", {}))
+        self._replay.restore(parts["replay"], int(about["positions_added"]))
+        self._self_play.restore(parts["self_play"])
+        self._self_play.games_done, self._self_play.plies_done = int(about["games_done"]), int(about["plies_done"])
+        self._steps_done = int(about["steps_done"])
+        self._losses[:] = about["losses"]
+        self._rng.bit_generator.state = about["rng"]
+        self._evaluator = self._current_evaluator()
+
+
+def augmented(samples: Samples, board_size: int) -> Samples:
+    """The samples, an eighth of them turned by each of the board's symmetries."""
+    arrays = {name: array.copy() for name, array in samples.arrays().items()}
+    for symmetry in range(1, NUM_SYMMETRIES):
+        rows = slice(symmetry * len(samples) // NUM_SYMMETRIES, (symmetry + 1) * len(samples) // NUM_SYMMETRIES)
+        for name in _BITBOARDS:
+            arrays[name][rows] = transform(arrays[name][rows], symmetry, board_size)
+        arrays["policy"][rows] = transform_policy(arrays["policy"][rows], symmetry, board_size)
+    return Samples(**arrays)
+
+
+def _ownership(samples: Samples, num_squares: int) -> npt.NDArray[np.float32]:
+    """Who owns each square in the end: [N, S] float32, 1 the side to move, 0 the other, 0.5 nobody."""
+    own, opp = unpack(samples.final_own, num_squares), unpack(samples.final_opp, num_squares)
+    ownership: npt.NDArray[np.float32] = (1 + own.astype(np.float32) - opp.astype(np.float32)) / 2
+    return ownership
+
+
+TRAINER: Final = Trainer(
+    name="alphazero",
+    description="Train a policy-value network by AlphaZero self-play, then play it against the baselines.",
+    presets=PRESETS,
+    new=Learner,
+    load=Learner.load,
+    metrics=METRICS,
+    network_file=NETWORK_FILE,
+    spec=lambda path: f"policy_value:{path},simulations=32",
+    final_openings=100,
+)
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """The command line. argv: its arguments, by default those of the process."""
+    run_trainer(TRAINER, argv)
+
+
+if __name__ == "__main__":
+    main()

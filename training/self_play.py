@@ -1,0 +1,126 @@
+"""Games that a search plays against itself, all in lockstep, as AlphaZero learns from them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from agents.evaluators import Evaluator
+from agents.mcts import SearchSettings, search
+from othello_env import PositionBatch
+from othello_env.position import BLACK
+from training.replay import Samples
+
+# Of each game: what it is remembered with, by ply.
+_BATCH_ARRAYS: Final = ("own", "opp", "side_to_move")
+_HISTORY: Final = ("own", "opp", "legal_moves", "side", "policy", "policy_mask", "root_value")
+
+
+@dataclass(frozen=True, slots=True)
+class SearchPlan:
+    """The searches of one ply. full: of a share of the games, whose policies are learned. quick: of the others, to move on.
+
+    Playout-cap randomisation (Wu 2019): values need many games, policies need deep searches.
+    """
+
+    full: SearchSettings
+    quick: SearchSettings
+    full_share: float
+
+
+class SelfPlay:
+    """Games in lockstep. The first ones begin at different stages, by random moves, so that all stages are there at all times.
+
+    random_plies: each later game begins with 0 to so many random moves. plies_done, games_done: counted since the beginning.
+    """
+
+    def __init__(self, num_games: int, board_size: int, *, random_plies: int, rng: np.random.Generator) -> None:
+        self._random_plies = random_plies
+        self.games_done = 0
+        self.plies_done = 0
+        self._num_actions = board_size**2 + 1
+        self._longest = board_size**2 - 4
+        shape = (num_games, self._longest)
+        self._length = np.zeros(num_games, dtype=np.int64)
+        self._history: dict[str, npt.NDArray[Any]] = {
+            "own": np.zeros(shape, dtype=np.uint64),
+            "opp": np.zeros(shape, dtype=np.uint64),
+            "legal_moves": np.zeros(shape, dtype=np.uint64),
+            "side": np.zeros(shape, dtype=np.uint8),
+            "policy": np.zeros((*shape, self._num_actions), dtype=np.float16),
+            "policy_mask": np.zeros(shape, dtype=np.bool_),
+            "root_value": np.zeros(shape, dtype=np.float32),
+        }
+        self._games = PositionBatch.start(num_games, board_size)
+        self._begin(np.arange(num_games), np.arange(num_games) * self._longest // num_games, rng)
+
+    def _begin(self, rows: npt.NDArray[np.int64], plies: npt.NDArray[np.int64], rng: np.random.Generator) -> None:
+        """Start games in some rows, with so many random moves each; from the start position where that would end the game."""
+        games = PositionBatch.start(len(rows), self._games.board_size)
+        for ply in range(int(plies.max(initial=0))):
+            moving = np.flatnonzero((plies > ply) & ~games.is_over)
+            games.step(games.take(moving).sample_moves(rng), rows=moving)
+        games.reset(games.is_over)
+        self._games.reset(rows, games)
+        self._length[rows] = 0
+
+    def play_ply(self, evaluator: Evaluator, plan: SearchPlan, rng: np.random.Generator) -> Samples:
+        """Search and play one move in every game. Returns the positions of the games that ended, from their searched part on."""
+        games = self._games
+        full_mask = np.zeros(len(games), dtype=np.bool_)
+        full_mask[rng.permutation(len(games))[: round(plan.full_share * len(games))]] = True
+        moves = np.empty(len(games), dtype=np.int64)
+        row, ply = np.arange(len(games)), self._length
+        for name in ("own", "opp", "legal_moves"):
+            self._history[name][row, ply] = getattr(games, name)
+        self._history["side"][row, ply] = games.side_to_move
+        self._history["policy_mask"][row, ply] = full_mask
+        for rows, settings in ((np.flatnonzero(full_mask), plan.full), (np.flatnonzero(~full_mask), plan.quick)):
+            if len(rows):
+                result = search(games.take(rows), evaluator, settings=settings, rng=rng)
+                moves[rows] = result.moves
+                self._history["policy"][rows, ply[rows]] = result.policy
+                self._history["root_value"][rows, ply[rows]] = result.root_values
+        games.step(moves)
+        self._length += 1
+        self.plies_done += len(games)
+        ended = np.flatnonzero(games.is_over)
+        samples = self._samples(ended)
+        self._begin(ended, rng.integers(self._random_plies + 1, size=len(ended)), rng)
+        self.games_done += len(ended)
+        return samples
+
+    def _samples(self, ended: npt.NDArray[np.int64]) -> Samples:
+        """What the ended games are remembered with, and how they ended, from the view of who was to move."""
+        games = self._games
+        lengths = self._length[ended]
+        entry, ply = np.nonzero(np.arange(self._longest) < lengths[:, None])
+        row = ended[entry]
+        side = self._history["side"][row, ply]
+        own_at_end = games.side_to_move[row] == side
+        black_outcome = games.outcome[row].astype(np.int8)
+        remembered = {name: self._history[name][row, ply] for name in _HISTORY if name != "side"}
+        return Samples(
+            **remembered,
+            outcome=np.where(side == BLACK, black_outcome, -black_outcome).astype(np.int8),
+            final_own=np.where(own_at_end, games.own[row], games.opp[row]),
+            final_opp=np.where(own_at_end, games.opp[row], games.own[row]),
+        )
+
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        """The running games, for a checkpoint."""
+        games = {name: getattr(self._games, name) for name in _BATCH_ARRAYS}
+        return {**{f"history.{name}": array for name, array in self._history.items()}, **games, "length": self._length}
+
+    def restore(self, arrays: dict[str, npt.NDArray[Any]]) -> None:
+        """Put back what `state` gave. Raises `ValueError` or `KeyError` for arrays that do not fit."""
+        for name, array in self.state().items():
+            if arrays[name].shape != array.shape or arrays[name].dtype != array.dtype:
+                raise ValueError(f"{name}: {arrays[name].dtype} of shape {arrays[name].shape} does not fit")
+        own, opp, side = (arrays[name] for name in _BATCH_ARRAYS)
+        self._games = PositionBatch(own, opp, side, board_size=self._games.board_size)
+        self._history = {name: arrays[f"history.{name}"].copy() for name in self._history}
+        self._length = arrays["length"].copy()
