@@ -22,7 +22,7 @@ from agents.endgame import exact_value, perfect_line, run_interruptibly, value_o
 from agents.heuristics import HeuristicEvaluator
 from agents.league import parse_league_player
 from agents.ntuple import NTupleNetwork
-from agents.positional import TABLES
+from agents.positional import Table, square_weights
 from agents.search_board import (
     BOARD,
     EMPTY,
@@ -442,9 +442,12 @@ class _Source:
     """What an agent evaluates with, made anew for each board size and in each process."""
 
     name: str
-    network: NTupleNetwork | None
+    network: NTupleNetwork | None = None
+    table: Table | None = None
 
     def __call__(self, board_size: int) -> tuple[SearchEvaluation, float]:
+        if self.table is not None:
+            return network_evaluation(network_of_square_weights(square_weights(self.table, board_size), board_size))
         if self.network is None:
             return feature_evaluation(HeuristicEvaluator(), board_size)
         if board_size != self.network.board_size:
@@ -465,7 +468,7 @@ def alpha_beta_agent(
     """An agent that searches with a network from a file, or with a built-in evaluation; 6 moves deep if no limit is given.
 
     file: as `NTupleNetwork.save` writes it, or in the League's text format (`.txt`), seen from the mover. evaluation: a table of
-    square weights (`agents.positional`; 8x8 only), "swh" if neither is named, or "heuristics" (all sizes). The rest: see
+    square weights (`agents.positional`), "swh" if neither is named, or "heuristics". The rest: see
     `AlphaBetaAgent`. Raises `ValueError` for impossible limits, and `CheckpointError` or `RecordFormatError` for a file that cannot
     be used.
     """
@@ -479,14 +482,12 @@ def alpha_beta_agent(
         network = parse_league_player(file.read_text(encoding="ascii", errors="replace"), str(file))
     elif file is not None:
         network = NTupleNetwork.load(file)
-    elif evaluation != "heuristics":
-        network = network_of_square_weights(TABLES[evaluation])
     source = f"evaluation={evaluation}" if file is None else file.name
     limits = {"depth": depth, "seconds": seconds, "nodes": nodes, "solver": solver or None}
     settings = "".join(f",{key}={value}" for key, value in limits.items() if value is not None)
     return AlphaBetaAgent(
         f"alpha_beta:{source}{settings}",
-        _Source(source, network),
+        _Source(source, network, evaluation if network is None and evaluation != "heuristics" else None),
         depth=depth,
         seconds=seconds,
         nodes=nodes,

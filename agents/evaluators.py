@@ -8,16 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from agents.base import Values, groups_of
+from agents.xorshift import below, mixed, next_word
 from othello_env import backend
 from othello_env.batch import Afterstates, PositionBatch
 from othello_env.bitboard import BitboardArray
-from othello_env.compiled import GEOMETRY, flips, inlined, kernel, legal_moves, popcount, unpacked
+from othello_env.compiled import GEOMETRY, flips, kernel, legal_moves, popcount, unpacked
 
 # A playout takes some two microseconds, handing rows to a thread a hundred.
 _PLAYOUTS_PER_THREAD: Final = 128
@@ -25,7 +26,6 @@ _PLAYOUTS_PER_THREAD: Final = 128
 _MOST_ROLLOUTS: Final = 1_000_000
 
 _ONE: Final = np.uint64(1)
-_LOW_HALF: Final = np.uint64(32)
 
 
 class Evaluation(NamedTuple):
@@ -104,22 +104,6 @@ class AfterstateEvaluator:
         return Evaluation(logits, np.tanh(best / self.scale).astype(np.float32))
 
 
-@inlined
-def _next_word(state: Any) -> Any:
-    """The next state of Marsaglia's xorshift generator (2003), which is also its output. state: uint64, not 0."""
-    state ^= state << np.uint64(13)
-    state ^= state >> np.uint64(7)
-    return state ^ (state << np.uint64(17))
-
-
-@inlined
-def _mixed(word: Any) -> Any:
-    """Some bits from everywhere in every bit: the finaliser of splitmix64 (Steele, Lea and Flood 2014). word: uint64."""
-    word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return word ^ (word >> np.uint64(31))
-
-
 @kernel
 def _play_out(
     own: BitboardArray,
@@ -132,7 +116,7 @@ def _play_out(
     """Write the mean outcomes of random games from [L] positions, from the view of the side to move, into `values`."""
     geometry = unpacked(words)
     for row in range(len(own)):
-        state = _mixed(seeds[row]) | _ONE  # the one state that xorshift never leaves is 0
+        state = mixed(seeds[row]) | _ONE  # the one state that xorshift never leaves is 0
         total = 0
         for _ in range(rollouts):
             mover, other, flipped_view = own[row], opp[row], False
@@ -145,8 +129,8 @@ def _play_out(
                     passed = True
                 else:
                     passed = False
-                    state = _next_word(state)
-                    rank = ((state >> _LOW_HALF) * np.uint64(popcount(moves))) >> _LOW_HALF
+                    state = next_word(state)
+                    rank = below(state, np.uint64(popcount(moves)))
                     while rank > 0:
                         moves &= moves - _ONE
                         rank -= _ONE

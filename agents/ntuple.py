@@ -1,7 +1,8 @@
 """N-tuple networks: sums of table entries that are looked up by the contents of chosen tuples of squares.
 
 A tuple of L squares has 3**L contents, each with a weight in the tuple's table. Tuples that are images of each other under the
-board's symmetries share one table (Lucas 2008; Jaskowski 2014).
+board's symmetries share one table (Lucas 2008; Jaskowski 2014). One more table may be looked up by the numbers of moves of both
+sides, and each stage of the game may have its own tables (Buro 1997).
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ import numpy.typing as npt
 
 from agents.base import AfterstateAgent
 from agents.weight_file import CheckpointError, read_weights, write_weights
-from othello_env.batch import CHUNK, Afterstates
-from othello_env.bitboard import BitboardArray, unpack_contents
+from othello_env import backend
+from othello_env.batch import CHUNK, Afterstates, find_legal_moves
+from othello_env.bitboard import BitboardArray, popcount, unpack_contents
 from othello_env.squares import check_board_size
 from othello_env.symmetry import NUM_SYMMETRIES, transform_square
 
@@ -27,24 +29,37 @@ KIND: Final = "ntuple"
 
 Group = tuple[tuple[int, ...], ...]
 
+# The table of both sides' numbers of moves has so many rows and columns; more moves count as one less than that.
+MOST_MOVES: Final = 32
+# Afterstates have at least so many discs.
+FEWEST_DISCS: Final = 5
+# So many partial sums make one value, in compiled code and in NumPy alike.
+PARTIAL_SUMS: Final = 4
+
 # A finished game counts for more than any sum of weights, and for more the higher it is won.
 WON: Final = 1e4
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NTupleNetwork:
-    """A value function on discs: the sum of one weight for each tuple.
+    """A value function on afterstates: the sum of one weight for each tuple, and one for the numbers of moves where it has those.
 
-    groups: for each table the tuples of squares that share it, all of one length. weights: [W] floating point, the tables one
-    after the other; a table's entry for the contents d_1 ... d_L is number d_1 * 3**(L-1) + ... + d_L, where a digit is 0 for a disc
-    of the opponent, 1 for an empty square, 2 for an own disc.
+    groups: for each table the tuples of squares that share it, all of one length. weights: [num_stages * stage_size] floating
+    point: for each stage the tables one after the other. A table's entry for the contents d_1 ... d_L is number
+    d_1 * 3**(L-1) + ... + d_L, where a digit is 0 for a disc of the opponent, 1 for an empty square, 2 for an own disc. num_stages:
+    the numbers of discs of afterstates, from 5 to n*n, are divided into so many stages of equal length. mobility: whether each
+    stage has one more table behind the others, of `MOST_MOVES` rows by the number of the opponent's replies, and as many columns by
+    the number of moves that the side itself would have if the opponent passed.
     """
 
     groups: tuple[Group, ...]
     weights: npt.NDArray[np.floating]
     board_size: int = 8
+    num_stages: int = field(default=1, kw_only=True)
+    mobility: bool = field(default=False, kw_only=True)
     _place_values: npt.NDArray[np.float32] = field(init=False, repr=False)
     _offsets: npt.NDArray[np.float32] = field(init=False, repr=False)
+    _compiled: list[Any] = field(init=False, repr=False, default_factory=list)  # what compiled code reads, once it was needed
 
     def __post_init__(self) -> None:
         check_board_size(self.board_size)
@@ -52,12 +67,17 @@ class NTupleNetwork:
         for squares in itertools.chain.from_iterable(self.groups):
             if len(set(squares)) < len(squares) or not set(squares) <= set(range(self.board_size**2)):
                 raise ValueError(f"tuple {squares}: expected different squares from 0 to {self.board_size**2 - 1}")
-        if self.weights.shape != (sum(tables),) or not np.issubdtype(self.weights.dtype, np.floating):
-            raise ValueError(f"weights {self.weights.dtype} of shape {self.weights.shape}: these tuples need {sum(tables)} floating ones")
+        if not 1 <= index(self.num_stages) <= self.board_size**2 - FEWEST_DISCS + 1:
+            raise ValueError(f"num_stages {self.num_stages}: expected 1 to {self.board_size**2 - FEWEST_DISCS + 1}")
+        expected = self.num_stages * self.stage_size
+        if self.weights.shape != (expected,) or not np.issubdtype(self.weights.dtype, np.floating):
+            raise ValueError(f"weights {self.weights.dtype} of shape {self.weights.shape}: these tuples need {expected} floating ones")
         if not np.isfinite(self.weights).all():
             raise ValueError(f"{int((~np.isfinite(self.weights)).sum())} of the weights are not finite numbers")
-        if sum(tables) >= 1 << 24:
-            raise ValueError(f"{sum(tables)} weights: indices are computed in float32, which is exact below {1 << 24}")
+        if self.stage_size >= 1 << 24:
+            raise ValueError(f"{self.stage_size} weights a stage: indices are computed in float32, which is exact below {1 << 24}")
+        if expected >= 1 << 31:
+            raise ValueError(f"{expected} weights: compiled code counts them in 32 bits")
         place_values = np.zeros((self.board_size**2, sum(map(len, self.groups))), dtype=np.float32)
         offsets, column, table_start = [], 0, 0
         for tuples, size in zip(self.groups, tables, strict=True):
@@ -71,28 +91,62 @@ class NTupleNetwork:
 
     @property
     def num_tuples(self) -> int:
-        """How many weights one value is the sum of."""
+        """T: how many tuples there are."""
         return len(self._offsets)
+
+    @property
+    def num_lookups(self) -> int:
+        """K: how many weights one value is the sum of."""
+        return self.num_tuples + self.mobility
+
+    @property
+    def stage_size(self) -> int:
+        """How many weights a stage has."""
+        return sum(table_sizes(self.groups)) + (MOST_MOVES**2 if self.mobility else 0)
+
+    def stages(self, num_discs: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """The stages of afterstates with so many discs: [N] to [N]."""
+        span = self.board_size**2 - FEWEST_DISCS + 1
+        return np.maximum(num_discs - FEWEST_DISCS, 0) * self.num_stages // span
 
     def indices(self, own: BitboardArray, opp: BitboardArray) -> npt.NDArray[np.int64]:
         """The entries of `weights` that the value of each position is the sum of.
 
-        own, opp: [N] uint64, discs of the side whose view is taken, and of the other. Returns [N, num_tuples] int64.
+        own, opp: [N] uint64, discs of the side whose view is taken, and of the other. Returns [N, K] int64.
         """
         contents = unpack_contents(own, opp, self.board_size**2).astype(np.float32)
-        return (contents @ self._place_values + self._offsets).astype(np.int64)
+        found = np.empty((len(own), self.num_lookups), dtype=np.int64)
+        found[:, : self.num_tuples] = contents @ self._place_values + self._offsets
+        if self.mobility:
+            replies = popcount(find_legal_moves(opp, own, board_size=self.board_size)).astype(np.int64)
+            moves = popcount(find_legal_moves(own, opp, board_size=self.board_size)).astype(np.int64)
+            entry = MOST_MOVES * np.minimum(replies, MOST_MOVES - 1) + np.minimum(moves, MOST_MOVES - 1)
+            found[:, -1] = self.stage_size - MOST_MOVES**2 + entry
+        if self.num_stages > 1:
+            found += (self.stages(popcount(own | opp).astype(np.int64)) * self.stage_size)[:, None]
+        return found
 
     def values(self, own: BitboardArray, opp: BitboardArray) -> npt.NDArray[np.floating]:
-        """The sums: [N] in the type of the weights, from the view of `own`."""
+        """The sums: [N] in the type of the weights, from the view of `own`. Compiled where `backend` says so."""
+        if backend.compiled(len(own)) is not None:
+            from agents.ntuple_values import compiled_values
+
+            return compiled_values(self, own, opp)
         values = np.empty(len(own), dtype=self.weights.dtype)
         for start in range(0, len(own), CHUNK):
             chunk = slice(start, start + CHUNK)
-            values[chunk] = self.weights.take(self.indices(own[chunk], opp[chunk])).sum(axis=1)
+            terms = self.weights.take(self.indices(own[chunk], opp[chunk]))
+            padded = np.pad(terms, ((0, 0), (0, -self.num_lookups % PARTIAL_SUMS)))
+            partial = np.zeros((len(terms), PARTIAL_SUMS), dtype=terms.dtype)
+            for column in range(0, padded.shape[1], PARTIAL_SUMS):
+                partial += padded[:, column : column + PARTIAL_SUMS]
+            values[chunk] = (partial[:, 0] + partial[:, 1]) + (partial[:, 2] + partial[:, 3])
         return values
 
     def save(self, path: Path, metadata: dict[str, Any] | None = None) -> None:
         """Write the network, with anything else worth knowing about it, as a safetensors file, by an atomic rename."""
         about = {**(metadata or {}), "board_size": self.board_size, "groups": self.groups}
+        about |= {"num_stages": self.num_stages, "mobility": self.mobility}
         write_weights(path, KIND, tensors={"weights": self.weights}, about=about)
 
     @classmethod
@@ -101,7 +155,13 @@ class NTupleNetwork:
         tensors, about = read_weights(path, KIND)
         try:
             groups = tuple(tuple(tuple(map(index, squares)) for squares in group) for group in about["groups"])
-            return cls(groups, tensors["weights"], about["board_size"])
+            weights = tensors["weights"]
+            if weights.dtype == np.float16:  # for storage only
+                weights = weights.astype(np.float32)
+            stages, mobility = about.get("num_stages", 1), about.get("mobility", False)
+            if not isinstance(mobility, bool):
+                raise TypeError(f"mobility {mobility!r}")
+            return cls(groups, weights, about["board_size"], num_stages=stages, mobility=mobility)
         except (KeyError, TypeError, ValueError) as error:
             raise CheckpointError(f"{str(path)!r}: not a network ({type(error).__name__}: {error})") from None
 

@@ -23,13 +23,25 @@ from agents.ntuple import NTupleNetwork, ntuple_agent
 from agents.positional import positional_agent
 from agents.random_agent import RandomAgent
 
+# Trained networks that come with the agents; beside each lies a card, `.json`, that says how it was made and how it plays.
+WEIGHTS: Final = Path(__file__).parent / "weights"
+SHIPPED_NTUPLE: Final = WEIGHTS / "ntuple.safetensors"
+SHIPPED_POLICY_VALUE: Final = WEIGHTS / "policy_value.safetensors"
+
 
 class AgentSpecError(ValueError):
     """A spec that names no agent, or an agent with parameters that it does not have. The message says what is allowed."""
 
 
-def _ntuple(file: Path) -> Agent:
-    return ntuple_agent(NTupleNetwork.load(file), f"ntuple:{file.name}")
+def _ntuple(file: Path | None = None) -> Agent:
+    return ntuple_agent(NTupleNetwork.load(file or SHIPPED_NTUPLE), f"ntuple:{file.name}" if file else "ntuple")
+
+
+# Networks need PyTorch, and load it.
+def _policy_value(file: Path | None = None, *, simulations: int = 32, device: Literal["cpu", "cuda", "auto"] = "cpu") -> Agent:
+    from agents.policy_value import load_policy_value_agent
+
+    return load_policy_value_agent(file or SHIPPED_POLICY_VALUE, simulations=simulations, device=device)
 
 
 def _factory(function: str) -> Agent:
@@ -75,6 +87,7 @@ _BUILDERS: Final[dict[str, Callable[..., Agent]]] = {
     "beginner": beginner_agent,
     "heuristics": heuristics_agent,
     "ntuple": _ntuple,
+    "policy_value": _policy_value,
     "league": league_agent,
     "alpha_beta": _alpha_beta,
     "mcts": _mcts,

@@ -2,8 +2,9 @@
 
 Whatever is a sum over patterns of squares fits: n-tuple networks, and tables of square weights as networks of whole rows. The
 index of a pattern in its table is linear in the contents of the squares, so the indices after a move are those before it plus
-what the new and the turned discs add; they are counted from the view of the side that moves, as `NTupleNetwork` has them.
-Weighted features (`agents.heuristics`) can be added to the sum.
+what the new and the turned discs add; they are counted from the view of the side that moves, as `NTupleNetwork` has them. All moves
+of a position lead to the same stage, and the numbers of moves are looked up in one more table. Weighted features
+(`agents.heuristics`) can be added to the sum.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ from agents.heuristics import (
     stable_discs,
     x_squares,
 )
-from agents.ntuple import NTupleNetwork, table_sizes
-from agents.search_board import EMPTY, NUM_SQUARES, ONE, SIZE, embedded_geometry, embedded_square, moves_on
+from agents.ntuple import FEWEST_DISCS, MOST_MOVES, NTupleNetwork, table_sizes
+from agents.search_board import BOARD, EMPTY, NUM_SQUARES, ONE, SIZE, embedded_geometry, embedded_square, moves_on
 from othello_env.compiled import compiled_function, inlined, lowest_square, popcount
 
 # Sums stay below this, so that a search can tell them from the results of finished games.
@@ -38,18 +39,35 @@ _LOW_BYTE: Final = np.uint64(0xFF)
 _VECTOR: Final = 16
 
 
-class SearchEvaluation(NamedTuple):
-    """An evaluation in the form that compiled code reads.
+class Patterns(NamedTuple):
+    """Where a network looks up weights, in the form that compiled code reads. K is the number of look-ups, padded to whole vectors.
 
     row_indices: [8, 256, K] int32, what an own row of the board adds to each pattern's index, by the row's discs as a byte; the
     other side's discs subtract the same. square_indices: [64, K] int32, the same for one disc. empty_indices: [K] int32, the indices
-    on the empty board. weights: [W] int32, all tables. indices: [2, K] int32, room for the search: the indices of a position, and of
-    an afterstate. feature_weights: [F] int32, in the order of `FEATURES`, or [0]. geometry: what the features are computed with.
+    on the empty board, in the first stage. stage_stride: the weights of a stage and, behind them, the one of value 0 that padding
+    looks up. num_stages, num_squares: of the network. mobility: the place among the K of the numbers of moves, or -1. board: the
+    squares of the board.
     """
 
     row_indices: npt.NDArray[np.int32]
     square_indices: npt.NDArray[np.int32]
     empty_indices: npt.NDArray[np.int32]
+    stage_stride: np.int64
+    num_stages: np.int64
+    num_squares: np.int64
+    mobility: np.int64
+    board: np.uint64
+
+
+class SearchEvaluation(NamedTuple):
+    """An evaluation in the form that compiled searches read.
+
+    patterns: where it looks. weights: [num_stages * stage_stride] int32. indices: [2, K] int32, room for the search: the indices of
+    a position, and of an afterstate. feature_weights: [F] int32, in the order of `FEATURES`, or [0]. geometry: what the features are
+    computed with.
+    """
+
+    patterns: Patterns
     weights: npt.NDArray[np.int32]
     indices: npt.NDArray[np.int32]
     feature_weights: npt.NDArray[np.int32]
@@ -70,29 +88,52 @@ _DISCS: Final = FEATURES.index("discs")
 _ODD_REGIONS: Final = FEATURES.index("odd_regions")
 
 
-def network_evaluation(network: NTupleNetwork) -> tuple[SearchEvaluation, float]:
-    """A network for compiled search, and the number by which the integers are too large."""
-    board_size = network.board_size
-    num_tuples = network.num_tuples
-    padded = -(-num_tuples // _VECTOR) * _VECTOR
+def patterns_of(network: NTupleNetwork) -> Patterns:
+    """Where a network looks up its weights, which `padded_weights` lays out to fit."""
+    board_size, num_tuples = network.board_size, network.num_tuples
+    alone = NTupleNetwork(network.groups, np.zeros(sum(table_sizes(network.groups)), dtype=np.float32), board_size)  # without stages
+    padded = -(-network.num_lookups // _VECTOR) * _VECTOR
     empty = np.zeros(1, dtype=np.uint64)
     square_indices = np.zeros((NUM_SQUARES, padded), dtype=np.int32)
-    empty_indices = np.full(padded, len(network.weights), dtype=np.int32)
-    empty_indices[:num_tuples] = network.indices(empty, empty)[0]
+    empty_indices = np.full(padded, network.stage_size, dtype=np.int32)
+    empty_indices[:num_tuples] = alone.indices(empty, empty)[0]
+    if network.mobility:
+        empty_indices[num_tuples] = network.stage_size - MOST_MOVES**2
     discs = np.left_shift(ONE, np.arange(board_size**2, dtype=np.uint64))
-    with_disc = network.indices(discs, np.zeros_like(discs))
+    with_disc = alone.indices(discs, np.zeros_like(discs))
     for square in range(board_size**2):
         square_indices[embedded_square(square, board_size), :num_tuples] = with_disc[square] - empty_indices[:num_tuples]
     rows = np.arange(256)[:, None] >> np.arange(SIZE) & 1
     row_indices = np.stack([rows @ square_indices[SIZE * row : SIZE * (row + 1)] for row in range(SIZE)]).astype(np.int32)
-    tables = np.split(network.weights, np.cumsum(table_sizes(network.groups))[:-1])
-    largest = sum(len(group) * float(np.abs(table).max()) for group, table in zip(network.groups, tables, strict=True))
-    scale = _scale(largest, num_tuples)
-    weights = np.zeros(len(network.weights) + 1, dtype=np.int32)
-    weights[:-1] = np.rint(network.weights.astype(np.float64) * scale)
-    indices, no_features = np.zeros((2, padded), dtype=np.int32), np.zeros(0, dtype=np.int32)
-    evaluation = SearchEvaluation(row_indices, square_indices, empty_indices, weights, indices, no_features, embedded_geometry(board_size))
-    return evaluation, scale
+    return Patterns(
+        row_indices,
+        square_indices,
+        empty_indices,
+        np.int64(network.stage_size + 1),
+        np.int64(network.num_stages),
+        np.int64(board_size**2),
+        np.int64(num_tuples if network.mobility else -1),
+        BOARD[board_size],
+    )
+
+
+def padded_weights(network: NTupleNetwork) -> npt.NDArray[np.floating]:
+    """The weights with one of value 0 behind each stage: [num_stages * stage_stride]."""
+    by_stage = network.weights.reshape(network.num_stages, network.stage_size)
+    return np.pad(by_stage, ((0, 0), (0, 1))).ravel()
+
+
+def network_evaluation(network: NTupleNetwork) -> tuple[SearchEvaluation, float]:
+    """A network for compiled search, and the number by which the integers are too large."""
+    sizes = [*table_sizes(network.groups), *([MOST_MOVES**2] if network.mobility else [])]
+    counts = [*map(len, network.groups), *([1] if network.mobility else [])]
+    tables = np.split(np.abs(network.weights).reshape(network.num_stages, -1).max(axis=0), np.cumsum(sizes)[:-1])
+    largest = sum(count * float(table.max()) for count, table in zip(counts, tables, strict=True))
+    scale = _scale(largest, network.num_lookups)
+    patterns = patterns_of(network)
+    weights = np.rint(padded_weights(network).astype(np.float64) * scale).astype(np.int32)
+    indices, no_features = np.zeros((2, len(patterns.empty_indices)), dtype=np.int32), np.zeros(0, dtype=np.int32)
+    return SearchEvaluation(patterns, weights, indices, no_features, embedded_geometry(network.board_size)), scale
 
 
 def feature_evaluation(evaluator: HeuristicEvaluator, board_size: int) -> tuple[SearchEvaluation, float]:
@@ -102,11 +143,14 @@ def feature_evaluation(evaluator: HeuristicEvaluator, board_size: int) -> tuple[
     network = NTupleNetwork((((0,),),), np.zeros(3), board_size)
     evaluation, _ = network_evaluation(network)
     none = slice(0, 0)
+    patterns = evaluation.patterns._replace(
+        row_indices=np.ascontiguousarray(evaluation.patterns.row_indices[:, :, none]),
+        square_indices=np.ascontiguousarray(evaluation.patterns.square_indices[:, none]),
+        empty_indices=evaluation.patterns.empty_indices[none],
+    )
     return (
         evaluation._replace(
-            row_indices=np.ascontiguousarray(evaluation.row_indices[:, :, none]),
-            square_indices=np.ascontiguousarray(evaluation.square_indices[:, none]),
-            empty_indices=evaluation.empty_indices[none],
+            patterns=patterns,
             indices=np.ascontiguousarray(evaluation.indices[:, none]),
             feature_weights=np.rint(feature_weights * scale).astype(np.int32),
         ),
@@ -128,17 +172,51 @@ def network_of_square_weights(table: npt.NDArray[np.floating], board_size: int =
 
 
 @inlined
-def look_at(own: Any, opp: Any, evaluation: Any) -> None:
-    """Make `afterstate_value` know the position whose moves it is asked about."""
-    here = evaluation.indices[0]
+def position_indices(own: Any, opp: Any, num_discs: Any, patterns: Any, here: Any) -> None:
+    """Write what is looked up for a position into `here`, in the stage of afterstates of so many discs; not the numbers of moves."""
+    span = patterns.num_squares - FEWEST_DISCS + 1
+    stage = max(num_discs - FEWEST_DISCS, 0) * patterns.num_stages // span
+    start = np.int32(stage * patterns.stage_stride)
     for k in range(len(here)):
-        here[k] = evaluation.empty_indices[k]
+        here[k] = patterns.empty_indices[k] + start
     for row in range(SIZE):
         shift = np.uint64(SIZE * row)
-        own_row = evaluation.row_indices[row, np.int64((own >> shift) & _LOW_BYTE)]
-        opp_row = evaluation.row_indices[row, np.int64((opp >> shift) & _LOW_BYTE)]
+        own_row = patterns.row_indices[row, np.int64((own >> shift) & _LOW_BYTE)]
+        opp_row = patterns.row_indices[row, np.int64((opp >> shift) & _LOW_BYTE)]
         for k in range(len(here)):
             here[k] += own_row[k] - opp_row[k]
+
+
+@inlined
+def mobility_index(own: Any, opp: Any, replies: Any, board: Any) -> Any:
+    """The entry of the table of the numbers of moves. replies: the moves of `opp`."""
+    num_replies = min(popcount(replies), MOST_MOVES - 1)
+    return np.int32(MOST_MOVES * num_replies + min(popcount(moves_on(own, opp, board)), MOST_MOVES - 1))
+
+
+@inlined
+def afterstate_indices(square: Any, flipped: Any, own: Any, opp: Any, replies: Any, patterns: Any, here: Any, after: Any) -> None:
+    """Write what is looked up after a move into `after`, `here` being what is looked up before it, in the stage after it.
+
+    own, opp: the discs after the move, of the side that made it and of the other. replies: the other side's moves.
+    """
+    disc = patterns.square_indices[square]
+    for k in range(len(after)):
+        after[k] = here[k] + disc[k]
+    rest = flipped
+    while rest != EMPTY:
+        disc = patterns.square_indices[lowest_square(rest)]
+        rest &= rest - ONE
+        for k in range(len(after)):
+            after[k] += 2 * disc[k]
+    if patterns.mobility >= 0:
+        after[patterns.mobility] += mobility_index(own, opp, replies, patterns.board)
+
+
+@inlined
+def look_at(own: Any, opp: Any, evaluation: Any) -> None:
+    """Make `afterstate_value` know the position whose moves it is asked about."""
+    position_indices(own, opp, popcount(own | opp) + 1, evaluation.patterns, evaluation.indices[0])
 
 
 @inlined
@@ -148,15 +226,7 @@ def afterstate_value(square: Any, flipped: Any, own: Any, opp: Any, replies: Any
     own, opp: the discs after the move, of the side that made it and of the other. replies: the other side's moves.
     """
     here, after = evaluation.indices[0], evaluation.indices[1]
-    disc = evaluation.square_indices[square]
-    for k in range(len(after)):
-        after[k] = here[k] + disc[k]
-    rest = flipped
-    while rest != EMPTY:
-        disc = evaluation.square_indices[lowest_square(rest)]
-        rest &= rest - ONE
-        for k in range(len(after)):
-            after[k] += 2 * disc[k]
+    afterstate_indices(square, flipped, own, opp, replies, evaluation.patterns, here, after)
     value = np.int32(0)
     for k in range(len(after)):
         value += evaluation.weights[after[k]]

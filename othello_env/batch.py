@@ -53,7 +53,7 @@ class Afterstates:
 
     def _ends(self) -> npt.NDArray[np.int64]:
         """The indices of the afterstates in which neither side can move."""
-        stuck = np.flatnonzero(_legal_moves(self.opp, self.own, self.board_size) == 0)
+        stuck = np.flatnonzero(find_legal_moves(self.opp, self.own, board_size=self.board_size) == 0)
         over: npt.NDArray[np.int64] = stuck[legal_moves(self.own[stuck], self.opp[stuck], self.board_size) == 0]
         return over
 
@@ -387,8 +387,8 @@ def sample_moves(legal: BitboardArray, pass_square: int, rng: np.random.Generato
     return np.minimum(moves, pass_square, out=moves)
 
 
-def _legal_moves(own: BitboardArray, opp: BitboardArray, board_size: int) -> BitboardArray:
-    """The kernel's legal moves, for any number of rows."""
+def find_legal_moves(own: BitboardArray, opp: BitboardArray, *, board_size: int) -> BitboardArray:
+    """The kernel's legal moves, for any number of rows. own, opp: [B] uint64. Returns [B] uint64."""
     moves = np.empty_like(own)
     compiled = backend.compiled(len(own))
     if compiled is not None and own.shape == opp.shape and own.dtype == opp.dtype == np.uint64:

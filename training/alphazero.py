@@ -24,7 +24,7 @@ from agents.mcts import SearchSettings
 from agents.networks import Architecture, Device, PolicyValueNetwork, find_device, from_arrays, inference_copy, planes_of, to_arrays
 from agents.policy_value import NetworkEvaluator, fastest_dtype, policy_value_agent
 from agents.weight_file import CheckpointError
-from othello_env.bitboard import unpack
+from othello_env.bitboard import unpack, unpack_contents
 from othello_env.symmetry import NUM_SYMMETRIES, transform, transform_policy
 from training.checkpoints import optimizer_arrays, read_checkpoint, restore_optimizer, write_checkpoint
 from training.losses import ownership_loss, policy_loss, value_loss
@@ -303,7 +303,7 @@ class Learner:
         self._self_play.restore(parts["self_play"])
         self._self_play.games_done, self._self_play.plies_done = int(about["games_done"]), int(about["plies_done"])
         self._steps_done = int(about["steps_done"])
-        self._losses[:] = about["losses"]
+        self._losses[:] = np.array(about["losses"]).reshape(self._losses.shape)
         self._rng.bit_generator.state = about["rng"]
         self._evaluator = self._current_evaluator()
 
@@ -321,8 +321,8 @@ def augmented(samples: Samples, board_size: int) -> Samples:
 
 def _ownership(samples: Samples, num_squares: int) -> npt.NDArray[np.float32]:
     """Who owns each square in the end: [N, S] float32, 1 the side to move, 0 the other, 0.5 nobody."""
-    own, opp = unpack(samples.final_own, num_squares), unpack(samples.final_opp, num_squares)
-    ownership: npt.NDArray[np.float32] = (1 + own.astype(np.float32) - opp.astype(np.float32)) / 2
+    contents = unpack_contents(samples.final_own, samples.final_opp, num_squares)
+    ownership: npt.NDArray[np.float32] = ((1 + contents) / 2).astype(np.float32)
     return ownership
 
 

@@ -36,7 +36,7 @@ def optimizer_arrays(optimizer: torch.optim.AdamW) -> Arrays:
     """The moments and step counts of Adam, by the parameters' numbers; none before the first step."""
     arrays: Arrays = {}
     for number, state in optimizer.state_dict()["state"].items():
-        arrays[f"{number}.step"] = np.array(float(state["step"]))
+        arrays[f"{number}.step"] = np.array([float(state["step"])])
         for name in _MOMENTS:
             arrays[f"{number}.{name}"] = state[name].cpu().contiguous().numpy().copy()
     return arrays
@@ -55,5 +55,5 @@ def restore_optimizer(optimizer: torch.optim.AdamW, arrays: Arrays) -> None:
             raise ValueError(f"the optimiser's state of parameter {number} is of another shape")
         # In the parameter's own layout, so that the arithmetic is the same to the last bit.
         laid_out = {name: torch.empty_like(parameters[number]).copy_(moment) for name, moment in moments.items()}
-        state[number] = {"step": torch.tensor(float(arrays[f"{number}.step"])), **laid_out}
+        state[number] = {"step": torch.tensor(float(arrays[f"{number}.step"].item())), **laid_out}
     optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})

@@ -189,9 +189,10 @@ def run_trainer(trainer: Trainer[S, L], argv: Sequence[str] | None = None) -> No
 def _parse(trainer: Trainer[S, L], argv: Sequence[str]) -> Arguments[S]:
     names = ", ".join(trainer.presets)
     preset = next(iter(trainer.presets))
-    for word, following in zip(argv, [*argv[1:], ""], strict=True):
-        if word.partition("=")[0] == "--preset":
-            preset = word.partition("=")[2] if "=" in word else following
+    for number, word in enumerate(argv):
+        name, equals, value = word.partition("=")
+        if name == "--preset":
+            preset = value if equals else "".join(argv[number + 1 : number + 2])
     if preset not in trainer.presets:
         raise ValueError(f"preset {preset!r}: expected one of {names}")
     settings = trainer.presets[preset]

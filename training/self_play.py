@@ -120,6 +120,8 @@ class SelfPlay:
         for name, array in self.state().items():
             if arrays[name].shape != array.shape or arrays[name].dtype != array.dtype:
                 raise ValueError(f"{name}: {arrays[name].dtype} of shape {arrays[name].shape} does not fit")
+        if not 0 <= arrays["length"].min() <= arrays["length"].max() < self._longest:
+            raise ValueError(f"games of {arrays['length'].max()} moves: expected fewer than {self._longest}")
         own, opp, side = (arrays[name] for name in _BATCH_ARRAYS)
         self._games = PositionBatch(own, opp, side, board_size=self._games.board_size)
         self._history = {name: arrays[f"history.{name}"].copy() for name in self._history}

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from agents import make_agent
-from agents.positional import TABLES
+from agents.positional import TABLES, square_weights
 from othello_env import Position, PositionBatch
 from othello_env.symmetry import NUM_SYMMETRIES, transform_policy
 
@@ -40,12 +40,19 @@ def test_the_published_tables_are_as_printed() -> None:
             np.testing.assert_array_equal(transform_policy(np.append(table, 0), symmetry)[:-1], table)
 
 
-def test_positional_agents_refuse_other_boards() -> None:
-    with pytest.raises(ValueError, match="plays on board_size 8, not 6"):
-        move_of("positional", Position.start(6))
+def test_small_boards_take_the_corners_of_the_tables() -> None:
+    # The first two and the last two rows and columns of the printed table.
+    small = [[80, -26, -18, 76], [-23, -39, -39, -1], [-27, -53, -58, -15], [87, -25, -3, 100]]
+    np.testing.assert_array_equal(square_weights("bench", 4).reshape(4, 4), small)
+    numbered = square_weights("heur", 6).reshape(6, 6)
+    np.testing.assert_array_equal(numbered[0], [100, -25, 10, 10, -25, 100])
+    np.testing.assert_array_equal(numbered[2], [10, 2, 5, 5, 2, 10])
+    np.testing.assert_array_equal(square_weights("bench", 8), TABLES["bench"])
+    position = Position.parse("-OX---" + "-OOX--" + "------" * 4 + "X")
+    assert move_of("positional", position) == 0
 
 
 @pytest.mark.parametrize("board_size", [4, 6, 8])
-def test_random_and_greedy_play_on_every_board(board_size: int) -> None:
-    for spec in ("random", "greedy"):
+def test_the_simple_agents_play_on_every_board(board_size: int) -> None:
+    for spec in ("random", "greedy", "positional", "positional:table=bench", "alpha_beta:depth=2", "alpha_beta:depth=2,evaluation=bench"):
         assert move_of(spec, Position.start(board_size)) in Position.start(board_size).legal_squares()

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from agents import AgentSpecError, make_agent
 from agents.ntuple import NTupleEvaluator, NTupleNetwork, mirrored_indices, ntuple_agent, straight_and_corner_groups, table_sizes
 from agents.weight_file import CheckpointError, read_weights, write_weights
-from othello_env import Game, Position, PositionBatch
+from othello_env import Game, Position, PositionBatch, backend
 from othello_env.batch import Afterstates
+from othello_env.bitboard import legal_moves
 from othello_env.squares import parse_square
 from othello_env.symmetry import NUM_SYMMETRIES, transform_position
 from tests.strategies import scattered_positions
@@ -46,6 +47,14 @@ def symmetric_network(board_size: int) -> NTupleNetwork:
     return NTupleNetwork(network.groups, (network.weights + network.weights[mirrored]) / 2, board_size)
 
 
+def staged_network(board_size: int, num_stages: int, dtype: type = np.float32) -> NTupleNetwork:
+    """With stages and the table of the numbers of moves."""
+    groups = straight_and_corner_groups(board_size) if board_size > 4 else (tuple((4 * row, 4 * row + 1) for row in range(4)),)
+    size = num_stages * (sum(table_sizes(groups)) + 32 * 32)
+    weights = np.random.default_rng(5).normal(size=size).astype(dtype)
+    return NTupleNetwork(groups, weights, board_size, num_stages=num_stages, mobility=True)
+
+
 def values_of(network: NTupleNetwork, positions: list[Position]) -> list[float]:
     own, opp = (np.array([getattr(p, name) for p in positions], dtype=np.uint64) for name in ("black", "white"))
     return [float(value) for value in network.values(own, opp)]
@@ -55,6 +64,53 @@ def values_of(network: NTupleNetwork, positions: list[Position]) -> list[float]:
 def test_values_are_the_sums_counted_by_hand(positions: list[Position]) -> None:
     network = network_of(positions[0].board_size)
     np.testing.assert_allclose(values_of(network, positions), [value_by_hand(network, p) for p in positions], rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(("board_size", "num_stages"), [(4, 1), (4, 12), (6, 5), (8, 1), (8, 6), (8, 60)])
+def test_stages_and_numbers_of_moves_have_weights_of_their_own(board_size: int, num_stages: int, rng: np.random.Generator) -> None:
+    """Against counting by hand, on afterstates of random games."""
+    network = staged_network(board_size, num_stages)
+    size, most_discs = network.stage_size, board_size**2
+    position, stages = Position.start(board_size), set()
+    for _ in range(3 * most_discs):
+        square = int(rng.choice(position.legal_squares()))
+        mover, position = position, position.play(square)
+        own, opp = (position.black, position.white) if mover.side_to_move == 0 else (position.white, position.black)
+        discs = (own | opp).bit_count()
+        stage = (discs - 5) * num_stages // (most_discs - 4)
+        stages.add(stage)
+        replies, moves = (legal_moves(*sides, board_size).bit_count() for sides in ((opp, own), (own, opp)))
+        table = network.weights[stage * size : (stage + 1) * size]
+        patterns = NTupleNetwork(network.groups, table[: size - 1024], board_size)
+        expected = value_by_hand(patterns, Position(own, opp, 0, board_size)) + table[size - 1024 + 32 * replies + moves]
+        found = network.values(np.array([own], dtype=np.uint64), np.array([opp], dtype=np.uint64))
+        assert found[0] == pytest.approx(expected, abs=1e-3)
+        if position.is_over:
+            position = Position.start(board_size)
+    assert stages == set(range(num_stages))
+
+
+@pytest.mark.parametrize(("board_size", "dtype"), [(4, np.float32), (6, np.float32), (6, np.float64), (8, np.float32), (8, np.float64)])
+def test_compiled_values_are_those_of_numpy_to_the_last_bit(board_size: int, dtype: type, rng: np.random.Generator) -> None:
+    games = PositionBatch.start(300, board_size)
+    for _ in range(board_size**2 - 6):
+        going = np.flatnonzero(rng.random(300) < 0.6)
+        games.step(games.take(going).sample_moves(rng), going)
+    after = games.afterstates()
+    for network in (staged_network(board_size, 3, dtype), NTupleNetwork((((0, 1),),), rng.normal(size=9).astype(dtype), board_size)):
+        values = []
+        for switch in (backend.use_numpy, backend.use_compiled):
+            switch()
+            values.append(network.values(after.own, after.opp))
+        assert values[0].dtype == values[1].dtype == dtype
+        np.testing.assert_array_equal(values[0], values[1])
+    assert len(after) > 300
+
+
+@pytest.mark.parametrize("num_stages", [0, -1, 61])
+def test_there_are_no_more_stages_than_numbers_of_discs(num_stages: int) -> None:
+    with pytest.raises(ValueError, match="num_stages"):
+        NTupleNetwork((((0, 1),),), np.zeros(9 * max(num_stages, 1), dtype=np.float32), num_stages=num_stages)
 
 
 def test_the_standard_patterns_are_46_tuples_and_167265_weights() -> None:
@@ -120,6 +176,12 @@ def test_a_saved_network_is_read_back(tmp_path: Path) -> None:
     np.testing.assert_array_equal(read.weights, network.weights)
     assert read_weights(tmp_path / "net.safetensors", "ntuple")[1]["games"] == 3
     assert [path.name for path in tmp_path.iterdir()] == ["net.safetensors"]
+    staged = staged_network(6, 4)
+    half = NTupleNetwork(staged.groups, staged.weights.astype(np.float16), 6, num_stages=4, mobility=True)
+    half.save(tmp_path / "half")
+    read = NTupleNetwork.load(tmp_path / "half")
+    assert (read.num_stages, read.mobility, read.weights.dtype) == (4, True, np.float32)
+    np.testing.assert_array_equal(read.weights, half.weights)
 
 
 def test_a_damaged_missing_or_foreign_file_is_refused_in_one_line(tmp_path: Path) -> None:
@@ -175,6 +237,11 @@ GOOD: dict[str, Any] = {"board_size": 8, "groups": [[[0, 1]]]}
         (GOOD, np.full(9, np.nan, dtype=np.float32)),
         (GOOD, np.zeros((3, 3), dtype=np.float32)),
         (GOOD, np.zeros(8, dtype=np.float32)),
+        ({**GOOD, "num_stages": 2}, np.zeros(9, dtype=np.float32)),
+        ({**GOOD, "num_stages": 0}, np.zeros(0, dtype=np.float32)),
+        ({**GOOD, "num_stages": 1.0}, np.zeros(9, dtype=np.float32)),
+        ({**GOOD, "mobility": True}, np.zeros(9, dtype=np.float32)),
+        ({**GOOD, "mobility": "yes"}, np.zeros(9, dtype=np.float32)),
     ],
 )
 def test_a_file_with_other_things_in_it_is_refused_in_one_line(tmp_path: Path, about: Any, weights: Any) -> None:

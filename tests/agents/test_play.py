@@ -14,6 +14,7 @@ from agents.opponent import AgentOpponent
 from agents.play import main, play_game
 from othello_env import Game, OthelloEnv, OthelloVsOpponentVectorEnv, Position, PositionBatch, sample_legal
 from tests.agents.test_league import PLAYER
+from tests.agents.test_ntuple import network_of
 
 
 def typing(*answers: str) -> tuple[HumanAgent, list[str]]:
@@ -73,11 +74,12 @@ def test_the_command_stops_at_the_end_of_the_input(monkeypatch: pytest.MonkeyPat
     assert len(Game.parse(output.splitlines()[-1].removeprefix("Transcript: ")).moves) in (2, 3)
 
 
-def test_the_command_refuses_an_unknown_agent_in_one_line() -> None:
+def test_the_command_refuses_an_agent_that_cannot_play_in_one_line(tmp_path: Path) -> None:
     with pytest.raises(SystemExit, match=r"^play: 'nobody': no agent"):
         main(["nobody"])
-    with pytest.raises(SystemExit, match=r"^play: positional:table=swh plays on board_size 8, not 6"):
-        main(["positional", "--board-size", "6", "--color", "white"])
+    network_of(8).save(tmp_path / "net")
+    with pytest.raises(SystemExit, match=r"^play: ntuple:net plays on board_size 8, not 6"):
+        main([f"ntuple:{tmp_path / 'net'}", "--board-size", "6", "--color", "white"])
 
 
 @pytest.mark.parametrize("spec", ["greedy", "positional:table=swh"])

@@ -28,7 +28,8 @@ def test_every_spec_is_described() -> None:
         "positional:table=swh|heur|bench",
         "beginner",
         "heuristics",
-        "ntuple:FILE",
+        "ntuple:[FILE]",
+        "policy_value:[FILE],simulations=INT,device=cpu|cuda|auto",
         "league:FILE,view=mover|black",
         "alpha_beta:[FILE],evaluation=swh|heur|bench|heuristics,depth=INT,seconds=FLOAT,nodes=INT,solver=INT,megabytes=INT",
         "mcts:simulations=INT,method=puct|gumbel,rollouts=INT",
@@ -39,7 +40,10 @@ def test_every_spec_is_described() -> None:
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ("", "no agent ''; the agents are random, greedy, positional:table=swh|heur|bench, beginner, heuristics, ntuple:FILE, league:"),
+        (
+            "",
+            "no agent ''; the agents are random, greedy, positional:table=swh|heur|bench, beginner, heuristics, ntuple:[FILE], ",
+        ),
         ("Random", "no agent 'Random'; the agents are"),
         ("alpha", "no agent 'alpha'"),
         ("random:3", "'3' is no parameter of it, or comes twice; expected random"),
@@ -47,8 +51,8 @@ def test_every_spec_is_described() -> None:
         ("positional:table=best", "table=best; expected one of swh, heur, bench"),
         ("positional:table=swh,table=swh", "'table=swh' is no parameter of it, or comes twice"),
         ("positional:depth=3", "'depth=3' is no parameter of it, or comes twice; expected positional:table=swh|heur|bench"),
-        ("ntuple", "file is missing; expected ntuple:FILE"),
-        ("ntuple:", "file is missing"),
+        ("league", "file is missing; expected league:FILE"),
+        ("league:", "file is missing"),
         ("ntuple:/does/not/exist", "'/does/not/exist': no such file"),
         ("league:/does/not/exist", "no such file: '/does/not/exist'"),
         ("league:/not/a\nfile", "no such file"),

@@ -23,6 +23,7 @@ from othello_env import PositionBatch
 from othello_env.batch import Afterstates
 from othello_env.compiled import compiled_function
 from tests.agents.test_alpha_beta import network
+from tests.agents.test_ntuple import staged_network
 
 
 @compiled_function
@@ -67,6 +68,15 @@ def test_the_trainers_patterns_have_the_values_that_they_have_alone(rng: np.rand
     weights = rng.normal(size=sum(3 ** len(group[0]) for group in groups)).astype(np.float32)
     net = NTupleNetwork(groups, weights)
     after, values = compiled_values(played(8, rng), network_evaluation(net))
+    np.testing.assert_allclose(values, net.values(after.own, after.opp), atol=1e-3)
+
+
+@pytest.mark.parametrize(("board_size", "num_stages"), [(4, 1), (4, 12), (6, 5), (8, 1), (8, 6), (8, 60)])
+def test_stages_and_numbers_of_moves_have_the_values_that_they_have_alone(
+    board_size: int, num_stages: int, rng: np.random.Generator
+) -> None:
+    net = staged_network(board_size, num_stages)
+    after, values = compiled_values(played(board_size, rng), network_evaluation(net))
     np.testing.assert_allclose(values, net.values(after.own, after.opp), atol=1e-3)
 
 

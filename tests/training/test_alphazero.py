@@ -1,0 +1,229 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from agents import make_agent
+from agents.networks import PolicyValueNetwork, planes_of, to_arrays
+from agents.policy_value import network_evaluator, policy_value_agent
+from agents.weight_file import CheckpointError
+from othello_env.bitboard import unpack
+from othello_env.symmetry import NUM_SYMMETRIES, transform, transform_policy
+from tests.conftest import REPOSITORY
+from training import alphazero
+from training.alphazero import CHECKPOINT_KIND, NETWORK_FILE, TRAINER, Learner, Settings, augmented, main
+from training.checkpoints import read_checkpoint, write_checkpoint
+from training.evaluation.match import play_match
+from training.evaluation.openings import random_openings
+from training.replay import Samples
+from training.run import TrainingDivergedError, save_run
+
+SMALL = Settings(
+    games=300,
+    blocks=1,
+    channels=8,
+    parallel_games=32,
+    first_simulations=4,
+    simulations=8,
+    replay_positions=1500,
+    batch_size=64,
+    precision="float32",
+    evaluate_every=100,
+)
+
+
+def advance(learner: Learner, plies: int) -> Learner:
+    for _ in range(plies):
+        learner.advance()
+    return learner
+
+
+def test_the_same_seed_gives_the_same_weights_and_another_one_others() -> None:
+    first, second, other = (to_arrays(advance(Learner(replace(SMALL, seed=seed)), 40).network) for seed in (3, 3, 4))
+    assert all((first[name] == second[name]).all() for name in first)
+    assert any((first[name] != other[name]).any() for name in first)
+    start = to_arrays(Learner(replace(SMALL, seed=3)).network)
+    assert any((first[name] != start[name]).any() for name in first)
+
+
+@pytest.mark.parametrize("plies", [0, 5, 45])
+def test_a_run_that_was_saved_and_loaded_goes_on_as_if_nothing_had_happened(plies: int, tmp_path: Path) -> None:
+    whole = advance(Learner(SMALL), plies)
+    whole.save(tmp_path / "state")
+    resumed = Learner.load(tmp_path / "state")
+    for learner in (whole, resumed):
+        advance(learner, 40)
+    whole.save(tmp_path / "one")
+    resumed.save(tmp_path / "two")
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
+    assert whole.games_done > 0
+    metrics = whole.take_metrics()
+    assert metrics == resumed.take_metrics()
+    assert metrics["value_loss"] > 0
+
+
+def test_a_position_is_never_learned_from_more_often_than_the_ratio_says() -> None:
+    learner = Learner(replace(SMALL, train_ratio=1.5))
+    ratios = []
+    for _ in range(60):
+        learner.advance()
+        ratios.append(learner.take_metrics()["train_ratio"])
+    assert max(ratios) <= 1.5
+    assert ratios[-1] > 1.2
+
+
+def test_the_precision_that_was_found_is_kept_by_the_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(alphazero, "fastest_dtype", lambda *_: torch.bfloat16)
+    learner = Learner(replace(SMALL, precision="auto"))
+    assert learner.dtype == torch.bfloat16
+    advance(learner, 30).save(tmp_path / "state")
+    monkeypatch.setattr(alphazero, "fastest_dtype", lambda *_: torch.float32)
+    assert Learner.load(tmp_path / "state").dtype == torch.bfloat16
+    assert Learner(replace(SMALL, precision="auto")).dtype == torch.float32
+    assert learner.network.stem.weight.dtype == torch.float32
+
+
+def test_simulations_grow_from_the_first_to_the_last() -> None:
+    learner = Learner(replace(SMALL, first_simulations=4, simulations=16))
+    counts = []
+    for games in (0, 150, 300, 900):
+        learner._self_play.games_done = games
+        plan = learner._plan()
+        counts.append((plan.full.simulations, plan.quick.simulations))
+    assert counts == [(4, 1), (8, 2), (16, 4), (16, 4)]
+
+
+def test_augmented_positions_are_images_of_the_old_ones_with_their_policies() -> None:
+    rng = np.random.default_rng(0)
+    samples = Samples.empty(21, 37)
+    for name in ("own", "opp", "legal_moves", "final_own", "final_opp"):
+        samples.arrays()[name][:] = rng.integers(1 << 36, size=21, dtype=np.uint64)
+    samples.policy[:] = rng.random((21, 37))
+    samples.outcome[:] = rng.integers(-1, 2, size=21)
+    before = {name: array.copy() for name, array in samples.arrays().items()}
+    turned = augmented(samples, 6)
+    used = set()
+    for row in range(21):
+        images = [
+            symmetry for symmetry in range(NUM_SYMMETRIES) if turned.own[row] == transform(samples.own[row : row + 1], symmetry, 6)[0]
+        ]
+        (symmetry,) = images
+        used.add(symmetry)
+        for name in ("opp", "legal_moves", "final_own", "final_opp"):
+            assert turned.arrays()[name][row] == transform(samples.arrays()[name][row : row + 1], symmetry, 6)[0]
+        np.testing.assert_array_equal(turned.policy[row], transform_policy(samples.policy[row], symmetry, 6))
+        assert turned.outcome[row] == samples.outcome[row]
+    assert used == set(range(NUM_SYMMETRIES))
+    for name, array in samples.arrays().items():
+        np.testing.assert_array_equal(array, before[name])
+
+
+def test_learning_fits_what_it_is_shown() -> None:
+    """The same batch again and again: the policy, the value and the owners of the squares come to be its targets."""
+    learner = Learner(replace(SMALL, learning_rate=5e-3, root_value_share=0.25, ownership_weight=1.0))
+    while learner._replay.size < 200:
+        learner._replay.add(learner._self_play.play_ply(learner._evaluator, learner._plan(), learner._rng))
+    batch = learner._replay.draw(8, np.random.default_rng(0))
+    batch.policy_mask[:] = True
+    batch.root_value[:] = np.linspace(-0.5, 0.5, 8)
+    for _ in range(400):
+        learner._learn(batch)
+    planes = planes_of(batch.own, batch.opp, batch.legal_moves, board_size=6).float()
+    outputs = learner.network(planes)
+    legal = unpack(batch.legal_moves, 36) == 1
+    policy = outputs.policy_logits[:, :-1].masked_fill(torch.from_numpy(~legal), -torch.inf).softmax(1).detach().numpy()
+    assert np.abs(policy - batch.policy[:, :-1]).max() < 0.1
+    expected = 0.75 * batch.outcome + 0.25 * batch.root_value
+    np.testing.assert_allclose(torch.tanh(outputs.value_logits / 2).detach(), expected, atol=0.1)
+    owned = unpack(batch.final_own, 36).astype(float) - unpack(batch.final_opp, 36)
+    found = 2 * torch.sigmoid(outputs.ownership_logits).detach().numpy() - 1
+    assert np.abs(found - owned)[owned != 0].mean() < 0.2
+    assert learner.take_metrics()["policy_loss"] > 0
+
+
+def test_training_that_diverges_stops_before_the_weights_are_spoilt(tmp_path: Path) -> None:
+    learner = advance(Learner(SMALL), 40)
+    save_run(TRAINER, learner, tmp_path)
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    batch = learner._replay.draw(64, np.random.default_rng(0))
+    batch.root_value[:] = np.nan
+    weights = to_arrays(learner.network)
+    with pytest.raises(TrainingDivergedError, match="losses .*nan"):
+        learner._learn(batch)
+    assert all((to_arrays(learner.network)[name] == array).all() for name, array in weights.items())
+    with torch.no_grad():
+        learner.network.stem.weight[0] = torch.nan
+    for save in (learner.save, learner.save_network):
+        with pytest.raises(TrainingDivergedError, match="weights that are not finite"):
+            save(tmp_path / NETWORK_FILE)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ("--games=0", "games 0: must be at least 1"),
+        ("--simulations=0", "simulations 0"),
+        ("--parallel-games=1", "full_share 0.25 of 1 games is none"),
+        ("--full-share=1.5", "full_share 1.5: a share is between 0 and 1"),
+        ("--learning-rate=nan", "learning_rate nan"),
+        ("--train-ratio=0", "train_ratio 0.0"),
+        ("--random-plies=10", "random_plies 10: at most 9"),
+        ("--blocks=0", "0 blocks"),
+        ("--seed=-1", "seed -1"),
+        ("--weight-decay=-1", "weight_decay -1"),
+        *([] if torch.cuda.is_available() else [("--device=cuda", "no CUDA device")]),
+    ],
+)
+def test_a_wrong_setting_is_refused_in_one_line(setting: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit, match=r"^alphazero: [^\n]*$") as stop:
+        main([setting])
+    assert message in str(stop.value.code)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda parts, about: parts.pop("network"),
+        lambda parts, about: parts.pop("replay"),
+        lambda parts, about: parts.pop("self_play"),
+        lambda parts, about: parts["network"].update({"stem.bias": np.full(8, np.nan, dtype=np.float32)}),
+        lambda parts, about: about.update(precision="int3"),
+        lambda parts, about: about.pop("steps_done"),
+        lambda parts, about: about.update(positions_added=5),
+        lambda parts, about: about["settings"].update(channels=9),
+        lambda parts, about: about["settings"].update(nothing=9),
+        lambda parts, about: about.update(rng={"bit_generator": "PCG64"}),
+        lambda parts, about: about.update(losses=[1.0]),
+    ],
+)
+def test_a_checkpoint_with_other_things_in_it_is_refused(tmp_path: Path, change: Any) -> None:
+    advance(Learner(SMALL), 30).save(tmp_path / "state")
+    parts, about = read_checkpoint(tmp_path / "state", CHECKPOINT_KIND)
+    change(parts, about)
+    write_checkpoint(tmp_path / "state", CHECKPOINT_KIND, parts=parts, about=about)
+    with pytest.raises(CheckpointError, match="not a checkpoint to go on from"):
+        Learner.load(tmp_path / "state")
+
+
+@pytest.mark.slow
+def test_a_minute_of_training_beats_its_start_and_the_baselines(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "training.alphazero", "--games", "4000", "--final-openings", "10", "--out", str(tmp_path / "run")]
+    run = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    trained = network_evaluator(PolicyValueNetwork.load(tmp_path / "run" / NETWORK_FILE))
+    start = network_evaluator(Learner(Settings()).network)
+    openings = random_openings(100, 4, rng=np.random.default_rng(0), board_size=6)
+    agent = policy_value_agent(trained, simulations=32)
+    for opponent in (policy_value_agent(start, simulations=32), make_agent("random"), make_agent("greedy")):
+        low, _ = play_match(agent, opponent, openings).interval
+        assert low > 0.75

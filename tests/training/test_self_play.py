@@ -1,0 +1,142 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from agents import mcts
+from agents.evaluators import RolloutEvaluator
+from agents.mcts import SearchSettings
+from othello_env import BLACK, Position, PositionBatch
+from training import self_play
+from training.replay import Samples
+from training.self_play import SearchPlan, SelfPlay
+
+PLAN = SearchPlan(SearchSettings(simulations=6, method="gumbel"), SearchSettings(simulations=2, method="gumbel"), 0.25)
+
+
+def play(games: SelfPlay, plies: int, rng: np.random.Generator) -> list[Samples]:
+    return [games.play_ply(RolloutEvaluator(), PLAN, rng) for _ in range(plies)]
+
+
+def own_account(board_size: int, num_games: int, plies: int, seed: int) -> tuple[list[Samples], list[list[list[Position]]], SelfPlay]:
+    """The samples of each ply, and for each ply the positions before the moves of the games that it ended, last first."""
+    rng = np.random.default_rng(seed)
+    games = SelfPlay(num_games, board_size, random_plies=3, rng=rng)
+    running: list[list[Position]] = [[] for _ in range(num_games)]
+    found, ended = [], []
+    for _ in range(plies):
+        before = list(games._games)
+        for positions, position in zip(running, before, strict=True):
+            positions.append(position)
+        lengths = games._length.copy()
+        found.append(games.play_ply(RolloutEvaluator(), PLAN, rng))
+        over = np.flatnonzero(games._length != lengths + 1)
+        ended.append([running[row] for row in over])
+        for row in over:
+            running[row] = []
+    return found, ended, games
+
+
+@pytest.mark.parametrize("board_size", [4, 6])
+def test_samples_are_the_positions_of_the_ended_games_with_the_results_seen_by_who_is_to_move(board_size: int) -> None:
+    """The small boards have many passes."""
+    found, ended, games = own_account(board_size, 24, 60, seed=1)
+    count = passes = 0
+    for samples, played in zip(found, ended, strict=True):
+        expected = [position for positions in played for position in positions]
+        assert samples.own.tolist() == [position.own for position in expected]
+        assert samples.opp.tolist() == [position.opp for position in expected]
+        assert samples.legal_moves.tolist() == [position.legal_moves for position in expected]
+        row = 0
+        for positions in played:
+            # The last move is not known here; the discs at the end are, and are the same for all positions of the game.
+            ends = {
+                (int(own), int(opp)) if position.side_to_move == BLACK else (int(opp), int(own))
+                for position, own, opp in zip(positions, samples.final_own[row:], samples.final_opp[row:], strict=False)
+            }
+            (black, white), *others = ends
+            assert not others
+            final = Position(black, white, BLACK, board_size)
+            assert final.is_over
+            sides = {child.black for child in (positions[-1].play(square) for square in positions[-1].legal_squares()) if child.is_over}
+            assert black in sides
+            for position in positions:
+                outcome = final.outcome if position.side_to_move == BLACK else -(final.outcome or 0)
+                assert samples.outcome[row] == outcome
+                row += 1
+            passes += sum(one.side_to_move == other.side_to_move for one, other in zip(positions, positions[1:], strict=False))
+        assert row == len(samples)
+        count += len(played)
+    assert games.games_done == count > 30
+    assert games.plies_done == 24 * 60
+    assert passes > 5
+
+
+def test_policies_are_those_of_legal_moves_and_a_quarter_of_the_searches_is_full() -> None:
+    games = SelfPlay(32, 6, random_plies=0, rng=np.random.default_rng(0))
+    samples = [part for part in play(games, 80, np.random.default_rng(2)) if len(part)]
+    full = np.concatenate([part.policy_mask for part in samples])
+    assert full.mean() == pytest.approx(0.25, abs=0.03)
+    for part in samples:
+        squares = np.arange(36, dtype=np.uint64)
+        legal = (part.legal_moves[:, None] >> squares) & np.uint64(1) == 1
+        assert not part.policy[:, :36][~legal].any()
+        np.testing.assert_allclose(part.policy.astype(np.float32).sum(axis=1), 1, atol=0.01)
+        assert (np.abs(part.root_value) <= 1).all()
+
+
+def test_games_begin_at_all_stages_and_later_ones_with_few_random_moves() -> None:
+    games = SelfPlay(64, 6, random_plies=4, rng=np.random.default_rng(0))
+    empties = games._games.empties
+    assert len(set(empties.tolist())) > 20
+    starts: list[int] = []
+    rng = np.random.default_rng(1)
+    for _ in range(70):
+        play(games, 1, rng)
+        starts += games._games.empties[games._length == 0].tolist()
+    assert set(starts) == {32, 31, 30, 29, 28}
+
+
+@pytest.mark.parametrize("plies", [0, 13])
+def test_restored_games_go_on_like_the_old_ones(plies: int) -> None:
+    old, new = (SelfPlay(16, 6, random_plies=3, rng=np.random.default_rng(seed)) for seed in (0, 9))
+    play(old, plies, np.random.default_rng(1))
+    new.restore({name: array.copy() for name, array in old.state().items()})
+    for one, other in zip(*(play(games, 40, np.random.default_rng(2)) for games in (old, new)), strict=True):
+        for name, array in one.arrays().items():
+            np.testing.assert_array_equal(other.arrays()[name], array)
+    for name, array in old.state().items():
+        np.testing.assert_array_equal(new.state()[name], array)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda state: state.pop("own"),
+        lambda state: state.update(own=state["own"][:3]),
+        lambda state: state.update(own=state["opp"]),
+        lambda state: state.update(length=state["length"].astype(np.int32)),
+        lambda state: state.update(length=state["length"] + 1000),
+    ],
+)
+def test_what_does_not_fit_is_not_restored(change: Any) -> None:
+    games = SelfPlay(16, 6, random_plies=3, rng=np.random.default_rng(0))
+    state = dict(games.state())
+    change(state)
+    with pytest.raises((ValueError, KeyError)):
+        games.restore(state)
+
+
+def test_the_whole_batch_is_searched_in_two_calls_at_most_a_ply(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes: list[int] = []
+    original = mcts.search
+
+    def counted(positions: PositionBatch, *arguments: Any, **settings: Any) -> Any:
+        sizes.append(len(positions))
+        return original(positions, *arguments, **settings)
+
+    monkeypatch.setattr(self_play, "search", counted)
+    play(SelfPlay(32, 6, random_plies=0, rng=np.random.default_rng(0)), 3, np.random.default_rng(0))
+    assert sizes == [8, 24] * 3

@@ -1,0 +1,240 @@
+"""The compiled loops of `training.td_ntuple`: playing a move in many games, and learning from it.
+
+Boards lie inside the 8x8 one, see `agents.search_board`. Each game has its own random numbers and each weight is changed by one
+thread, in the order of the games, so the number of threads makes no difference.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from agents.base import TIE
+from agents.ntuple_values import sum_of
+from agents.search_board import EMPTY, ONE, flips_at, moves_on
+from agents.search_evaluation import afterstate_indices, position_indices
+from agents.xorshift import below, next_word, uniform
+from othello_env.bitboard import BitboardArray
+from othello_env.compiled import compiled_function, inlined, kernel, lowest_square, popcount
+from othello_env.position import BLACK
+
+# A move that ends the game counts for more than any sum of weights.
+_DECIDED: Final = 1e4
+
+_MOST_MOVES: Final = 64
+
+# Columns of the memory of a weight.
+ERRORS: Final = 0
+ABSOLUTE_ERRORS: Final = 1
+_PENDING: Final = 2
+_HITS: Final = 3
+NUM_COLUMNS: Final = 4
+
+
+@kernel
+def play(
+    own: BitboardArray,
+    opp: BitboardArray,
+    side: npt.NDArray[np.uint8],
+    random_words: npt.NDArray[np.uint64],
+    random_plies: npt.NDArray[np.int64],
+    previous: npt.NDArray[np.int32],
+    previous_side: npt.NDArray[np.uint8],
+    has_previous: npt.NDArray[np.bool_],
+    lookups: npt.NDArray[np.int32],
+    errors: npt.NDArray[np.float64],
+    ended: npt.NDArray[np.bool_],
+    patterns: Any,
+    weights: npt.NDArray[np.float32],
+    depth: int,
+    epsilon: float,
+    most_random_plies: int,
+    start: tuple[Any, Any],
+) -> None:
+    """Choose and make one move in each of G games, and say what is to be learned; ended games begin again from `start`.
+
+    own, opp, side: [G], the positions, none of them over. random_words: [G], not 0. random_plies: [G], how many moves from now on are
+    random. previous: [G, K], what the afterstate before looked up; previous_side: [G], who made it; has_previous: [G]. lookups:
+    [G, 2, K], what up to two afterstates to learn from look up, and errors: [G, 2], the errors of their values, times the slope of
+    tanh; 0 where there is nothing to learn. ended: [G], whether the move ended a game. depth: how many moves ahead to look.
+    """
+    size = len(patterns.empty_indices)
+    scratch = np.empty((2 * depth, size), dtype=np.int32)
+    here, after, chosen = np.empty(size, dtype=np.int32), np.empty(size, dtype=np.int32), np.empty(size, dtype=np.int32)
+    squares, keys = np.empty(_MOST_MOVES, dtype=np.int64), np.empty(_MOST_MOVES, dtype=np.float64)
+    for game in range(len(own)):
+        mover, other = own[game], opp[game]
+        state = next_word(random_words[game])
+        explores = random_plies[game] > 0 or uniform(state) < epsilon
+        random_plies[game] = max(0, random_plies[game] - 1)
+
+        position_indices(mover, other, popcount(mover | other) + 1, patterns, here)
+        num_moves = np.int64(0)
+        moves = moves_on(mover, other, patterns.board)
+        while moves != EMPTY:  # in the order of their values one move ahead, the best first
+            square = lowest_square(moves)
+            moves &= moves - ONE
+            key = _one_move_ahead(mover, other, square, flips_at(mover, other, square), patterns, weights, here, after)
+            place = num_moves
+            while place > 0 and keys[place - 1] < key:
+                keys[place], squares[place] = keys[place - 1], squares[place - 1]
+                place -= 1
+            keys[place], squares[place] = key, square
+            num_moves += 1
+        best, best_key = np.int64(0), keys[0]
+        if depth == 1:
+            num_ties = np.int64(1)
+            while num_ties < num_moves and keys[num_ties] > best_key - TIE:
+                num_ties += 1
+            state = next_word(state)
+            best = np.int64(below(state, np.uint64(num_ties)))
+        else:
+            best_key = -np.inf
+            for number in range(num_moves):
+                flipped = flips_at(mover, other, squares[number])
+                after_own, after_opp = mover | flipped | (ONE << np.uint64(squares[number])), other & ~flipped
+                key = -search(after_opp, after_own, -np.inf, -best_key, depth - 1, patterns, weights, scratch)
+                if key > best_key:
+                    best, best_key = np.int64(number), key
+        value = math.tanh(best_key)
+        errors[game, 0] = 0.0
+        errors[game, 1] = 0.0
+        if has_previous[game]:  # what follows the best move counts, whichever move is made
+            target = value if side[game] == previous_side[game] else -value
+            errors[game, 0] = _error(target, math.tanh(sum_of(weights, previous[game])))
+            for k in range(size):
+                lookups[game, 0, k] = previous[game, k]
+
+        if explores:
+            state = next_word(state)
+            best = np.int64(below(state, np.uint64(num_moves)))
+        square = squares[best]
+        flipped = flips_at(mover, other, square)
+        after_own, after_opp = mover | flipped | (ONE << np.uint64(square)), other & ~flipped
+        replies = moves_on(after_opp, after_own, patterns.board)
+        afterstate_indices(square, flipped, after_own, after_opp, replies, patterns, here, chosen)
+        ends = replies == EMPTY and moves_on(after_own, after_opp, patterns.board) == EMPTY
+        for k in range(size):
+            previous[game, k] = chosen[k]
+        previous_side[game] = side[game]
+        has_previous[game] = not ends
+        ended[game] = ends
+        if ends:
+            errors[game, 1] = _error(_result(after_own, after_opp), math.tanh(sum_of(weights, chosen)))
+            for k in range(size):
+                lookups[game, 1, k] = chosen[k]
+            own[game], opp[game] = start
+            side[game] = BLACK
+            state = next_word(state)
+            random_plies[game] = np.int64(below(state, np.uint64(most_random_plies + 1)))
+        elif replies == EMPTY:
+            own[game], opp[game] = after_own, after_opp
+        else:
+            own[game], opp[game] = after_opp, after_own
+            side[game] ^= 1
+        random_words[game] = state
+
+
+@inlined
+def _result(own: Any, opp: Any) -> Any:
+    """1, 0 or -1: who has more discs."""
+    difference = popcount(own) - popcount(opp)
+    return np.float64(np.int64(difference > 0) - np.int64(difference < 0))
+
+
+@inlined
+def _one_move_ahead(own: Any, opp: Any, square: Any, flipped: Any, patterns: Any, weights: Any, here: Any, after: Any) -> Any:
+    """The sum for an afterstate, or its result, which counts for more. `here` is what is looked up before the move."""
+    after_own, after_opp = own | flipped | (ONE << np.uint64(square)), opp & ~flipped
+    replies = moves_on(after_opp, after_own, patterns.board)
+    if replies == EMPTY and moves_on(after_own, after_opp, patterns.board) == EMPTY:
+        return _result(after_own, after_opp) * _DECIDED
+    afterstate_indices(square, flipped, after_own, after_opp, replies, patterns, here, after)
+    return np.float64(sum_of(weights, after))
+
+
+@compiled_function
+def search(own: Any, opp: Any, alpha: Any, beta: Any, depth: Any, patterns: Any, weights: Any, scratch: Any) -> Any:
+    """The value of a position after the best `depth` moves, from the view of its side to move; a bound on it outside the window.
+
+    It is the sum for the last afterstate, or the result of a finished game times `_DECIDED`. scratch: [2 * depth, K] int32 or more.
+    """
+    moves = moves_on(own, opp, patterns.board)
+    if moves == EMPTY:
+        if moves_on(opp, own, patterns.board) == EMPTY:
+            return _result(own, opp) * _DECIDED
+        return -search(opp, own, -beta, -alpha, depth, patterns, weights, scratch)
+    here, after = scratch[2 * depth - 2], scratch[2 * depth - 1]
+    if depth == 1:
+        position_indices(own, opp, popcount(own | opp) + 1, patterns, here)
+    best = -np.inf
+    while moves != EMPTY and best < beta:
+        square = lowest_square(moves)
+        moves &= moves - ONE
+        flipped = flips_at(own, opp, square)
+        if depth == 1:
+            key = _one_move_ahead(own, opp, square, flipped, patterns, weights, here, after)
+        else:
+            after_own = own | flipped | (ONE << np.uint64(square))
+            key = -search(opp & ~flipped, after_own, -beta, -max(alpha, best), depth - 1, patterns, weights, scratch)
+        best = max(best, key)
+    return best
+
+
+@kernel
+def _error(target: float, value: float) -> float:
+    return (target - value) * (1 - value * value)
+
+
+@kernel
+def learn(
+    lookups: npt.NDArray[np.int32],
+    errors: npt.NDArray[np.float64],
+    columns: tuple[int, int],
+    weights: npt.NDArray[np.float32],
+    memory: npt.NDArray[np.float64],
+    mirrored: npt.NDArray[np.int32],
+    step_size: float,
+) -> None:
+    """Move the weights that some columns of the look-ups name. What several games look up moves by the mean of what they ask for.
+
+    lookups, errors: of `play`. columns: the first one and the one behind the last; no weight may be named by other columns too.
+    memory: [W, NUM_COLUMNS], of each weight the sum of its errors and of their sizes, and room. mirrored: [W / stages], for each
+    weight of a stage the one that means the same pattern in a mirror. Of both the lower one has the memory. step_size: of a
+    weight whose errors all have one sign.
+    """
+    stride = len(mirrored)
+    for game in range(len(errors)):
+        for update in range(2):
+            error = errors[game, update]
+            if error == 0:
+                continue
+            for column in range(columns[0], columns[1]):
+                weight = np.int64(lookups[game, update, column])
+                stage = weight // stride * stride
+                lower = min(weight, stage + mirrored[weight - stage])
+                memory[lower, _PENDING] += error
+                memory[lower, _HITS] += 1
+    for game in range(len(errors)):
+        for update in range(2):
+            error = errors[game, update]
+            if error == 0:
+                continue
+            for column in range(columns[0], columns[1]):
+                weight = np.int64(lookups[game, update, column])
+                stage = weight // stride * stride
+                image = np.int64(stage + mirrored[weight - stage])
+                lower = min(weight, image)
+                hits = memory[lower, _HITS]
+                if hits > 0:  # the first of the games that name it moves it
+                    sizes = memory[lower, ABSOLUTE_ERRORS]
+                    coherence = abs(memory[lower, ERRORS]) / sizes if sizes > 0 else 1.0
+                    moved = np.float32(weights[lower] + step_size * coherence * memory[lower, _PENDING] / hits)
+                    weights[weight], weights[image] = moved, moved
+                    memory[lower, ERRORS] += memory[lower, _PENDING]
+                    memory[lower, _PENDING] = 0.0
+                    memory[lower, _HITS] = 0.0
+                memory[lower, ABSOLUTE_ERRORS] += abs(error)
