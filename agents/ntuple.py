@@ -144,10 +144,18 @@ class NTupleNetwork:
         return values
 
     def save(self, path: Path, metadata: dict[str, Any] | None = None) -> None:
-        """Write the network, with anything else worth knowing about it, as a safetensors file, by an atomic rename."""
+        """Write the network, with anything else worth knowing about it, as a safetensors file, by an atomic rename.
+
+        Where all patterns have the weight of their mirror images, only one of both is written.
+        """
         about = {**(metadata or {}), "board_size": self.board_size, "groups": self.groups}
         about |= {"num_stages": self.num_stages, "mobility": self.mobility}
-        write_weights(path, KIND, tensors={"weights": self.weights}, about=about)
+        by_stage, written = self.weights.reshape(self.num_stages, -1), self.weights
+        mirrored = mirrored_indices(self.groups, self.board_size)
+        about["mirrored"] = bool((by_stage[:, mirrored] == by_stage[:, : len(mirrored)]).all())
+        if about["mirrored"]:
+            written = by_stage[:, _first_of_both(mirrored, self.stage_size)].ravel()
+        write_weights(path, KIND, tensors={"weights": written}, about=about)
 
     @classmethod
     def load(cls, path: Path) -> NTupleNetwork:
@@ -155,13 +163,15 @@ class NTupleNetwork:
         tensors, about = read_weights(path, KIND)
         try:
             groups = tuple(tuple(tuple(map(index, squares)) for squares in group) for group in about["groups"])
-            weights = tensors["weights"]
+            weights, board_size = tensors["weights"], check_board_size(about["board_size"])
             if weights.dtype == np.float16:  # for storage only
                 weights = weights.astype(np.float32)
             stages, mobility = about.get("num_stages", 1), about.get("mobility", False)
             if not isinstance(mobility, bool):
                 raise TypeError(f"mobility {mobility!r}")
-            return cls(groups, weights, about["board_size"], num_stages=stages, mobility=mobility)
+            if about.get("mirrored", False):
+                weights = _with_mirror_images(weights, groups, board_size, num_stages=index(stages), mobility=mobility)
+            return cls(groups, weights, board_size, num_stages=stages, mobility=mobility)
         except (KeyError, TypeError, ValueError) as error:
             raise CheckpointError(f"{str(path)!r}: not a network ({type(error).__name__}: {error})") from None
 
@@ -217,6 +227,26 @@ def mirrored_indices(groups: Sequence[Group], board_size: int = 8) -> npt.NDArra
         mirrored.append(start + digits[:, order] @ 3 ** np.arange(length)[::-1])
         start += size
     return np.concatenate(mirrored)
+
+
+def _first_of_both(mirrored: npt.NDArray[np.int64], stage_size: int) -> npt.NDArray[np.bool_]:
+    """Of each pattern and its mirror image the first one, and all weights that are of no pattern: [stage_size] bool."""
+    first = np.ones(stage_size, dtype=np.bool_)
+    first[: len(mirrored)] = mirrored >= np.arange(len(mirrored))
+    return first
+
+
+def _with_mirror_images(
+    written: npt.NDArray[np.floating], groups: tuple[Group, ...], board_size: int, *, num_stages: int, mobility: bool
+) -> npt.NDArray[np.floating]:
+    """All weights, from those that `NTupleNetwork.save` wrote. Raises `ValueError` where they are not as many."""
+    mirrored = mirrored_indices(groups, board_size)
+    size = len(mirrored) + (MOST_MOVES**2 if mobility else 0)
+    first = _first_of_both(mirrored, size)
+    weights = np.empty((num_stages, size), dtype=written.dtype)
+    weights[:, first] = written.reshape(num_stages, np.count_nonzero(first))
+    weights[:, : len(mirrored)] = weights[:, np.minimum(mirrored, np.arange(len(mirrored)))]
+    return weights.ravel()
 
 
 @dataclass(frozen=True, slots=True)

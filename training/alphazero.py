@@ -119,7 +119,7 @@ class Settings:
 
 PRESETS: Final = {
     "6x6": Settings(),
-    "hour": Settings(games=60_000, board_size=8, blocks=4, channels=48, replay_positions=400_000, evaluate_every=5_000),
+    "hour": Settings(games=45_000, board_size=8, blocks=4, channels=48, replay_positions=400_000, evaluate_every=5_000),
     "gpu": Settings(
         games=1_000_000,
         board_size=8,

@@ -96,8 +96,8 @@ class Settings:
 
 PRESETS: Final = {
     "minute": Settings(),
-    "ten-minutes": Settings(games=6_000_000, evaluate_every=300_000),
-    "hour": Settings(games=36_000_000, num_stages=12, evaluate_every=1_000_000),
+    "ten-minutes": Settings(games=6_000_000, num_stages=8, evaluate_every=300_000),
+    "hour": Settings(games=36_000_000, num_stages=8, evaluate_every=1_000_000),
 }
 
 

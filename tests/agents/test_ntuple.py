@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -51,7 +52,7 @@ def staged_network(board_size: int, num_stages: int, dtype: type = np.float32) -
     """With stages and the table of the numbers of moves."""
     groups = straight_and_corner_groups(board_size) if board_size > 4 else (tuple((4 * row, 4 * row + 1) for row in range(4)),)
     size = num_stages * (sum(table_sizes(groups)) + 32 * 32)
-    weights = np.random.default_rng(5).normal(size=size).astype(dtype)
+    weights: npt.NDArray[np.floating] = np.random.default_rng(5).normal(size=size).astype(dtype)
     return NTupleNetwork(groups, weights, board_size, num_stages=num_stages, mobility=True)
 
 
@@ -177,10 +178,19 @@ def test_a_saved_network_is_read_back(tmp_path: Path) -> None:
     assert read_weights(tmp_path / "net.safetensors", "ntuple")[1]["games"] == 3
     assert [path.name for path in tmp_path.iterdir()] == ["net.safetensors"]
     staged = staged_network(6, 4)
+    mirrored = mirrored_indices(staged.groups, 6)
+    by_stage = staged.weights.reshape(4, -1).copy()
+    by_stage[:, : len(mirrored)] += by_stage[:, mirrored]
+    symmetric = NTupleNetwork(staged.groups, by_stage.ravel(), 6, num_stages=4, mobility=True)
+    symmetric.save(tmp_path / "symmetric")
+    staged.save(tmp_path / "whole")
+    assert (tmp_path / "symmetric").stat().st_size < 0.9 * (tmp_path / "whole").stat().st_size
+    np.testing.assert_array_equal(NTupleNetwork.load(tmp_path / "symmetric").weights, symmetric.weights)
+    np.testing.assert_array_equal(NTupleNetwork.load(tmp_path / "whole").weights, staged.weights)
     half = NTupleNetwork(staged.groups, staged.weights.astype(np.float16), 6, num_stages=4, mobility=True)
     half.save(tmp_path / "half")
     read = NTupleNetwork.load(tmp_path / "half")
-    assert (read.num_stages, read.mobility, read.weights.dtype) == (4, True, np.float32)
+    assert (read.num_stages, read.mobility, str(read.weights.dtype)) == (4, True, "float32")
     np.testing.assert_array_equal(read.weights, half.weights)
 
 
@@ -242,6 +252,8 @@ GOOD: dict[str, Any] = {"board_size": 8, "groups": [[[0, 1]]]}
         ({**GOOD, "num_stages": 1.0}, np.zeros(9, dtype=np.float32)),
         ({**GOOD, "mobility": True}, np.zeros(9, dtype=np.float32)),
         ({**GOOD, "mobility": "yes"}, np.zeros(9, dtype=np.float32)),
+        ({**GOOD, "mirrored": True}, np.zeros(9, dtype=np.float32)),
+        ({**GOOD, "mirrored": True, "board_size": 3}, np.zeros(6, dtype=np.float32)),
     ],
 )
 def test_a_file_with_other_things_in_it_is_refused_in_one_line(tmp_path: Path, about: Any, weights: Any) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import dataclasses
 import importlib
 import importlib.util
 import os
@@ -16,9 +17,6 @@ import statistics
 import time
 from collections.abc import Callable
 from typing import Any
-
-# The training measurement must not make PyTorch's and NumPy's threads contend; nothing else here uses them.
-os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 
@@ -317,20 +315,84 @@ def perft_leaves() -> None:
 
 
 def training_games() -> None:
-    """TD self-play as the trainer does it, learning included."""
+    """Self-play of each trainer with the settings of its presets for 8x8, learning included."""
     if not has("torch"):
         return
-    from training.td_ntuple import Learner, Settings
+    from training import alphazero, ppo, td_ntuple
 
-    learner = Learner(Settings())
+    learners: dict[str, Any] = {
+        "td_ntuple": td_ntuple.Learner(td_ntuple.PRESETS["ten-minutes"]),
+        "ppo": ppo.Learner(ppo.PRESETS["8x8"]),
+        "alphazero": alphazero.Learner(alphazero.PRESETS["hour"]),
+    }
+    for name, learner in learners.items():
+        while learner.positions_done < 10_000:  # the first positions are not learned from
+            learner.advance()
 
-    def work() -> float:
-        before = learner.games_done
-        for _ in range(600):
-            learner.play_ply()
-        return learner.games_done - before
+        def work(learner: Any = learner, seconds: float = 8.0) -> float:
+            before, start = learner.positions_done, time.perf_counter()
+            while time.perf_counter() - start < seconds:
+                learner.advance()
+            return float(learner.positions_done - before)
 
-    compare("TD n-tuple self-play with the default settings", "games/s", {"training.td_ntuple": work}, rounds=3)
+        compare(f"training.{name}, self-play and learning", "positions/s", {name: work}, rounds=3)
+
+
+def lockstep_games() -> None:
+    """AlphaZero self-play: all games in lockstep against one at a time, with the same search and network."""
+    if not has("torch"):
+        return
+    import torch
+
+    from agents.networks import Architecture, PolicyValueNetwork
+    from agents.policy_value import network_evaluator, play_settings
+    from training.alphazero import PRESETS
+    from training.self_play import SearchPlan, SelfPlay
+
+    settings = PRESETS["hour"]
+    torch.manual_seed(0)
+    evaluator = network_evaluator(PolicyValueNetwork(Architecture(8, settings.blocks, settings.channels)))
+    timed = _TimedEvaluator(evaluator)
+    search = play_settings(settings.simulations)
+    plan = SearchPlan(dataclasses.replace(search, leaves_per_call=settings.leaves_per_call, gumbel_scale=1.0), search, 1.0)
+    alone = SearchPlan(dataclasses.replace(search, gumbel_scale=1.0), search, 1.0)
+    rng = np.random.default_rng(0)
+    games = {size: SelfPlay(size, 8, random_plies=8, rng=rng) for size in (settings.parallel_games, 1)}
+
+    def lockstep() -> float:
+        games[settings.parallel_games].play_ply(timed, plan, rng)
+        return float(settings.parallel_games)
+
+    def one_at_a_time() -> float:
+        for _ in range(30):
+            games[1].play_ply(evaluator, alone, rng)
+        return 30.0
+
+    contestants: dict[str, Contestant] = {f"{settings.parallel_games} games in lockstep": lockstep, "one game at a time": one_at_a_time}
+    timed.seconds = timed.leaves = timed.calls = 0.0
+    start = time.perf_counter()
+    lockstep()
+    share = timed.seconds / (time.perf_counter() - start)
+    compare(f"AlphaZero self-play, {settings.simulations} simulations a move", "moves/s", contestants, rounds=3)
+    print(f"  in lockstep the network takes {share:.0%} of the time, {timed.leaves / timed.calls:.0f} positions a call")
+
+
+@dataclasses.dataclass
+class _TimedEvaluator:
+    """An evaluator that notes how long it takes."""
+
+    evaluator: Any
+    seconds: float = 0.0
+    leaves: float = 0.0
+    calls: float = 0.0
+
+    def evaluate(self, positions: PositionBatch, rng: np.random.Generator) -> Any:
+        start = time.perf_counter()
+        found = self.evaluator.evaluate(positions, rng)
+        self.seconds += time.perf_counter() - start
+        self.leaves += len(positions)
+        self.calls += 1
+        return found
 
 
 def endgames() -> None:
@@ -424,6 +486,7 @@ COMPARISONS = {
     "search": searches,
     "mcts": tree_searches,
     "training": training_games,
+    "lockstep": lockstep_games,
 }
 
 
