@@ -14,13 +14,15 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from agents.base import Moves
-from agents.evaluators import Evaluation, Evaluator, RolloutEvaluator
+from agents.evaluators import AfterstateEvaluator, Evaluation, Evaluator, RolloutEvaluator
+from agents.ntuple import NTupleEvaluator, NTupleNetwork
 from othello_env import backend
 from othello_env.batch import PositionBatch
 from othello_env.bitboard import BitboardArray, unpack
@@ -52,6 +54,8 @@ _ONE: Final = np.uint64(1)
 _ROLLOUT_C_PUCT: Final = 2.0
 _ROLLOUT_VALUE_SCALE: Final = 0.1
 _ROLLOUT_VISIT_OFFSET: Final = 20.0
+# By which the sums of n-tuple networks are divided to make a policy of them.
+_NETWORK_TEMPERATURE: Final = 0.5
 
 _UNIFORM: Final = np.empty((0, 0), dtype=np.float32)
 
@@ -752,14 +756,21 @@ class MCTSAgent:
         return search(positions, self.evaluator, settings=self.settings, rng=rng).moves
 
 
-def mcts_agent(*, simulations: int = 200, method: Method = "puct", rollouts: int = 1) -> MCTSAgent:
-    """Searches with random playouts and a uniform policy: it knows nothing but the rules.
+def mcts_agent(file: Path | None = None, *, simulations: int = 200, method: Method = "puct", rollouts: int | None = None) -> MCTSAgent:
+    """Searches with random playouts and a uniform policy, knowing nothing but the rules; or with an n-tuple network from a file.
 
-    rollouts: playouts a simulation. Raises `ValueError` for counts below 1.
+    rollouts: playouts a simulation, by default one; not with a file. The network's values of the moves are the policy too. Raises
+    `ValueError` for counts below 1, `CheckpointError` for a file that cannot be used.
     """
-    name = f"mcts:simulations={simulations}"
+    if file is not None and rollouts is not None:
+        raise ValueError(f"a file and rollouts={rollouts}: expected one of them")
+    name = f"mcts:{file.name}," if file else "mcts:"
+    name += f"simulations={simulations}"
     name += f",method={method}" if method != "puct" else ""
-    name += f",rollouts={rollouts}" if rollouts != 1 else ""
+    name += f",rollouts={rollouts}" if rollouts not in (None, 1) else ""
+    if file is not None:
+        network = AfterstateEvaluator(NTupleEvaluator(NTupleNetwork.load(file)), temperature=_NETWORK_TEMPERATURE)
+        return MCTSAgent(name, network, SearchSettings(simulations=simulations, method=method, gumbel_scale=0.0))
     settings = SearchSettings(
         simulations=simulations,
         method=method,
@@ -769,4 +780,4 @@ def mcts_agent(*, simulations: int = 200, method: Method = "puct", rollouts: int
         value_scale=_ROLLOUT_VALUE_SCALE,
         visit_offset=_ROLLOUT_VISIT_OFFSET,
     )
-    return MCTSAgent(name, RolloutEvaluator(rollouts), settings)
+    return MCTSAgent(name, RolloutEvaluator(1 if rollouts is None else rollouts), settings)

@@ -59,7 +59,7 @@ def _factory(function: str) -> Agent:
 def _alpha_beta(
     file: Path | None = None,
     *,
-    evaluation: Literal["swh", "heur", "bench", "heuristics"] | None = None,
+    evaluation: Literal["swh", "heur", "bench", "heuristics", "ntuple"] | None = None,
     depth: int | None = None,
     seconds: float | None = None,
     nodes: int | None = None,
@@ -68,13 +68,20 @@ def _alpha_beta(
 ) -> Agent:
     from agents.alpha_beta import alpha_beta_agent
 
-    return alpha_beta_agent(file, evaluation=evaluation, depth=depth, seconds=seconds, nodes=nodes, solver=solver, megabytes=megabytes)
+    limits: dict[str, Any] = {"depth": depth, "seconds": seconds, "nodes": nodes, "solver": solver, "megabytes": megabytes}
+    if evaluation == "ntuple":
+        if file is not None:
+            raise ValueError(f"a file and evaluation={evaluation}: expected one of them")
+        return alpha_beta_agent(SHIPPED_NTUPLE, **limits)
+    return alpha_beta_agent(file, evaluation=evaluation, **limits)
 
 
-def _mcts(*, simulations: int = 200, method: Literal["puct", "gumbel"] = "puct", rollouts: int = 1) -> Agent:
+def _mcts(
+    file: Path | None = None, *, simulations: int = 200, method: Literal["puct", "gumbel"] = "puct", rollouts: int | None = None
+) -> Agent:
     from agents.mcts import mcts_agent
 
-    return mcts_agent(simulations=simulations, method=method, rollouts=rollouts)
+    return mcts_agent(file, simulations=simulations, method=method, rollouts=rollouts)
 
 
 # Parameters whose name need not be given: what comes first in a spec.

@@ -1,13 +1,12 @@
 """The compiled loops of `training.td_ntuple`: playing a move in many games, and learning from it.
 
-Boards lie inside the 8x8 one, see `agents.search_board`. Each game has its own random numbers and each weight is changed by one
-thread, in the order of the games, so the number of threads makes no difference.
+Boards lie inside the 8x8 one, see `agents.search_board`.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +14,7 @@ import numpy.typing as npt
 from agents.base import TIE
 from agents.ntuple_values import sum_of
 from agents.search_board import EMPTY, ONE, flips_at, moves_on
-from agents.search_evaluation import afterstate_indices, position_indices
+from agents.search_evaluation import Patterns, afterstate_indices, position_indices
 from agents.xorshift import below, next_word, uniform
 from othello_env.bitboard import BitboardArray
 from othello_env.compiled import compiled_function, inlined, kernel, lowest_square, popcount
@@ -34,41 +33,68 @@ _HITS: Final = 3
 NUM_COLUMNS: Final = 4
 
 
-@kernel
-def play(
-    own: BitboardArray,
-    opp: BitboardArray,
-    side: npt.NDArray[np.uint8],
-    random_words: npt.NDArray[np.uint64],
-    random_plies: npt.NDArray[np.int64],
-    previous: npt.NDArray[np.int32],
-    previous_side: npt.NDArray[np.uint8],
-    has_previous: npt.NDArray[np.bool_],
-    lookups: npt.NDArray[np.int32],
-    errors: npt.NDArray[np.float64],
-    ended: npt.NDArray[np.bool_],
-    patterns: Any,
-    weights: npt.NDArray[np.float32],
-    depth: int,
-    epsilon: float,
-    most_random_plies: int,
-    start: tuple[Any, Any],
-) -> None:
-    """Choose and make one move in each of G games, and say what is to be learned; ended games begin again from `start`.
+class Games(NamedTuple):
+    """G games of a network against itself, none of them over.
 
-    own, opp, side: [G], the positions, none of them over. random_words: [G], not 0. random_plies: [G], how many moves from now on are
-    random. previous: [G, K], what the afterstate before looked up; previous_side: [G], who made it; has_previous: [G]. lookups:
-    [G, 2, K], what up to two afterstates to learn from look up, and errors: [G, 2], the errors of their values, times the slope of
-    tanh; 0 where there is nothing to learn. ended: [G], whether the move ended a game. depth: how many moves ahead to look.
+    own, opp: [G] uint64, side: [G] uint8: the positions. random_words: [G] uint64, not 0. random_plies: [G] int64, how many moves
+    from now on are random. previous: [G, K] int32, what the afterstate before looked up; previous_side: [G] uint8, who made it;
+    has_previous: [G] bool.
     """
+
+    own: BitboardArray
+    opp: BitboardArray
+    side: npt.NDArray[np.uint8]
+    random_words: npt.NDArray[np.uint64]
+    random_plies: npt.NDArray[np.int64]
+    previous: npt.NDArray[np.int32]
+    previous_side: npt.NDArray[np.uint8]
+    has_previous: npt.NDArray[np.bool_]
+
+
+class Rules(NamedTuple):
+    """How games are played.
+
+    patterns: where the network looks. depth: how many moves ahead. epsilon: the chance of a random move. most_random_plies: a game
+    begins with 0 to so many of them. start_own, start_opp: the start position.
+    """
+
+    patterns: Patterns
+    depth: int
+    epsilon: float
+    most_random_plies: int
+    start_own: np.uint64
+    start_opp: np.uint64
+
+
+class Lessons(NamedTuple):
+    """What is to be learned of a move in each of G games: of up to two afterstates.
+
+    lookups: [G, 2, K] int32, what they look up. errors: [G, 2] float64, those of their values, times the slope of tanh; 0 where there
+    is nothing to learn. ended: [G] bool, whether the move ended the game.
+    """
+
+    lookups: npt.NDArray[np.int32]
+    errors: npt.NDArray[np.float64]
+    ended: npt.NDArray[np.bool_]
+
+
+@kernel
+def play(games: Any, weights: npt.NDArray[np.float32], rules: Any, lessons: Any) -> None:
+    """Choose and make one move in each game, and write what is to be learned of it; ended games begin again.
+
+    games: `Games`. weights: [W], of the network. rules: `Rules`. lessons: `Lessons`.
+    """
+    patterns, depth = rules.patterns, rules.depth
+    own, opp, side, previous, previous_side = games.own, games.opp, games.side, games.previous, games.previous_side
+    random_plies, lookups, errors = games.random_plies, lessons.lookups, lessons.errors
     size = len(patterns.empty_indices)
     scratch = np.empty((2 * depth, size), dtype=np.int32)
     here, after, chosen = np.empty(size, dtype=np.int32), np.empty(size, dtype=np.int32), np.empty(size, dtype=np.int32)
     squares, keys = np.empty(_MOST_MOVES, dtype=np.int64), np.empty(_MOST_MOVES, dtype=np.float64)
     for game in range(len(own)):
         mover, other = own[game], opp[game]
-        state = next_word(random_words[game])
-        explores = random_plies[game] > 0 or uniform(state) < epsilon
+        state = next_word(games.random_words[game])
+        explores = random_plies[game] > 0 or uniform(state) < rules.epsilon
         random_plies[game] = max(0, random_plies[game] - 1)
 
         position_indices(mover, other, popcount(mover | other) + 1, patterns, here)
@@ -102,7 +128,7 @@ def play(
         value = math.tanh(best_key)
         errors[game, 0] = 0.0
         errors[game, 1] = 0.0
-        if has_previous[game]:  # what follows the best move counts, whichever move is made
+        if games.has_previous[game]:  # what follows the best move counts, whichever move is made
             target = value if side[game] == previous_side[game] else -value
             errors[game, 0] = _error(target, math.tanh(sum_of(weights, previous[game])))
             for k in range(size):
@@ -120,22 +146,22 @@ def play(
         for k in range(size):
             previous[game, k] = chosen[k]
         previous_side[game] = side[game]
-        has_previous[game] = not ends
-        ended[game] = ends
+        games.has_previous[game] = not ends
+        lessons.ended[game] = ends
         if ends:
             errors[game, 1] = _error(_result(after_own, after_opp), math.tanh(sum_of(weights, chosen)))
             for k in range(size):
                 lookups[game, 1, k] = chosen[k]
-            own[game], opp[game] = start
+            own[game], opp[game] = rules.start_own, rules.start_opp
             side[game] = BLACK
             state = next_word(state)
-            random_plies[game] = np.int64(below(state, np.uint64(most_random_plies + 1)))
+            random_plies[game] = np.int64(below(state, np.uint64(rules.most_random_plies + 1)))
         elif replies == EMPTY:
             own[game], opp[game] = after_own, after_opp
         else:
             own[game], opp[game] = after_opp, after_own
             side[game] ^= 1
-        random_words[game] = state
+        games.random_words[game] = state
 
 
 @inlined
@@ -193,18 +219,16 @@ def _error(target: float, value: float) -> float:
 def learn(
     lookups: npt.NDArray[np.int32],
     errors: npt.NDArray[np.float64],
-    columns: tuple[int, int],
     weights: npt.NDArray[np.float32],
     memory: npt.NDArray[np.float64],
     mirrored: npt.NDArray[np.int32],
     step_size: float,
 ) -> None:
-    """Move the weights that some columns of the look-ups name. What several games look up moves by the mean of what they ask for.
+    """Move the weights that were looked up. What several games look up moves by the mean of what they ask for.
 
-    lookups, errors: of `play`. columns: the first one and the one behind the last; no weight may be named by other columns too.
-    memory: [W, NUM_COLUMNS], of each weight the sum of its errors and of their sizes, and room. mirrored: [W / stages], for each
-    weight of a stage the one that means the same pattern in a mirror. Of both the lower one has the memory. step_size: of a
-    weight whose errors all have one sign.
+    lookups, errors: of `play`; only the look-ups that are no padding need be given. memory: [W, NUM_COLUMNS], of each weight the sum
+    of its errors and of their sizes, and room. mirrored: [W / stages], for each weight of a stage the one that means the same
+    pattern in a mirror. Of both the lower one has the memory. step_size: of a weight whose errors all have one sign.
     """
     stride = len(mirrored)
     for game in range(len(errors)):
@@ -212,7 +236,7 @@ def learn(
             error = errors[game, update]
             if error == 0:
                 continue
-            for column in range(columns[0], columns[1]):
+            for column in range(lookups.shape[2]):
                 weight = np.int64(lookups[game, update, column])
                 stage = weight // stride * stride
                 lower = min(weight, stage + mirrored[weight - stage])
@@ -223,7 +247,7 @@ def learn(
             error = errors[game, update]
             if error == 0:
                 continue
-            for column in range(columns[0], columns[1]):
+            for column in range(lookups.shape[2]):
                 weight = np.int64(lookups[game, update, column])
                 stage = weight // stride * stride
                 image = np.int64(stage + mirrored[weight - stage])
@@ -238,3 +262,33 @@ def learn(
                     memory[lower, _PENDING] = 0.0
                     memory[lower, _HITS] = 0.0
                 memory[lower, ABSOLUTE_ERRORS] += abs(error)
+
+
+@kernel
+def play_and_learn(
+    num_plies: int,
+    totals: npt.NDArray[np.float64],
+    games: Any,
+    rules: Any,
+    num_lookups: int,
+    weights: npt.NDArray[np.float32],
+    memory: npt.NDArray[np.float64],
+    mirrored: npt.NDArray[np.int32],
+    step_size: float,
+) -> None:
+    """Play so many moves in all games, and learn from each; see `play` and `learn`.
+
+    totals: [3], to which are added: the games that ended, the sum of the sizes of the errors, and their number. num_lookups: how many
+    of the look-ups are no padding.
+    """
+    num_games = len(games.own)
+    lookups = np.empty((num_games, 2, len(rules.patterns.empty_indices)), dtype=np.int32)
+    lessons = Lessons(lookups, np.empty((num_games, 2), dtype=np.float64), np.empty(num_games, dtype=np.bool_))
+    for _ in range(num_plies):
+        play(games, weights, rules, lessons)
+        learn(lookups[:, :, :num_lookups], lessons.errors, weights, memory, mirrored, step_size)
+        for game in range(num_games):
+            totals[0] += lessons.ended[game]
+            for update in range(2):
+                totals[1] += abs(lessons.errors[game, update])
+                totals[2] += lessons.errors[game, update] != 0

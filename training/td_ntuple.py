@@ -10,11 +10,13 @@ Each weight has its own step size, from temporal coherence (Beal and Smith 1999)
 of their sizes, 1 while they agree, small once they cancel. Many games run in lockstep; a weight that several of them look up at
 once moves by the mean of what they ask for. Patterns that are their own mirror images keep one weight for both readings. Towards
 the end of a run all step sizes fall to nothing, which averages out the noise of the last games.
+
+Several such networks learn side by side, each by its own games and on a thread of its own, and the mean of their weights is the
+result: since a value is a sum, it is the mean of their opinions, which is better than each of them and costs no more to ask.
 """
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
@@ -28,22 +30,20 @@ from agents.base import Agent
 from agents.networks import Device
 from agents.ntuple import MOST_MOVES, NTupleNetwork, mirrored_indices, ntuple_agent, straight_and_corner_groups, table_sizes
 from agents.search_board import embedded
-from agents.search_evaluation import patterns_of
+from agents.search_evaluation import Patterns, patterns_of
 from agents.weight_file import CheckpointError
 from othello_env import Position, backend
 from othello_env.position import BLACK
 from training.checkpoints import read_checkpoint, write_checkpoint
 from training.run import PANEL, Trainer, TrainingDivergedError, run_trainer
-from training.td_kernels import ABSOLUTE_ERRORS, ERRORS, NUM_COLUMNS, learn, play
+from training.td_kernels import ABSOLUTE_ERRORS, ERRORS, NUM_COLUMNS, Games, Rules, play_and_learn
 
 NETWORK_FILE: Final = "ntuple.safetensors"
 CHECKPOINT_KIND: Final = "td_ntuple checkpoint"
 METRICS: Final = ("mean_absolute_error",)
 
 # Moves of all games between two looks at the clock.
-_PLIES_PER_ADVANCE: Final = 16
-# Handing games to a thread takes as long as so many of them take.
-_GAMES_PER_THREAD: Final = 128
+_PLIES_PER_ADVANCE: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +58,10 @@ class Settings:
     """Squares along a side of the board."""
     num_stages: int = 6
     """Stages of the game that have their own weights."""
-    parallel_games: int = 512
-    """Games played in lockstep. More are faster a game, and learn less from each. The first ones begin with random moves."""
+    members: int = 2
+    """Networks that learn side by side; the mean of their weights is the result. Each takes a thread."""
+    parallel_games: int = 256
+    """Games that a network plays in lockstep. The first ones begin with random moves."""
     depth: int = 1
     """How many moves ahead both sides look."""
     shallow_share: float = 0.3
@@ -77,7 +79,7 @@ class Settings:
 
     def check(self) -> None:
         """Raise `ValueError` for a number that no run can use, with its name."""
-        for name in ("games", "parallel_games", "evaluate_every", "num_stages"):
+        for name in ("games", "members", "parallel_games", "evaluate_every", "num_stages"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} {getattr(self, name)}: must be at least 1")
         for name in ("seed", "random_plies"):
@@ -96,16 +98,56 @@ class Settings:
 
 PRESETS: Final = {
     "minute": Settings(),
-    "ten-minutes": Settings(games=6_000_000, num_stages=8, evaluate_every=300_000),
-    "hour": Settings(games=36_000_000, num_stages=8, evaluate_every=1_000_000),
+    "ten-minutes": Settings(games=6_000_000, num_stages=8, members=8, evaluate_every=300_000),
+    "hour": Settings(games=36_000_000, num_stages=8, members=16, evaluate_every=1_000_000),
 }
 
 
-class Learner:
-    """The network, its step sizes and the games being played: all that a checkpoint holds.
+class Member:
+    """One of the networks that learn side by side, with its step sizes and games.
 
-    weights: [num_stages, stage_stride] float32, of each stage the weights and one of value 0 behind them.
+    weights: [num_stages, stage_stride] float32, of each stage the weights and one of value 0 behind them. memory: see
+    `td_kernels.learn`.
     """
+
+    def __init__(self, settings: Settings, patterns: Patterns, start: tuple[np.uint64, np.uint64], rng: np.random.Generator) -> None:
+        num_games, width = settings.parallel_games, len(patterns.empty_indices)
+        self.weights = np.zeros((settings.num_stages, int(patterns.stage_stride)), dtype=np.float32)
+        self.memory = np.zeros((self.weights.size, NUM_COLUMNS))
+        self.games = Games(
+            own=np.full(num_games, start[0]),
+            opp=np.full(num_games, start[1]),
+            side=np.full(num_games, BLACK, dtype=np.uint8),
+            random_words=rng.integers(1, 1 << 63, size=num_games, dtype=np.uint64),
+            # The first games begin with different numbers of random moves: so there are always games of all stages.
+            random_plies=np.arange(num_games) * (settings.board_size**2 - 4) // num_games,
+            previous=np.zeros((num_games, width), dtype=np.int32),
+            previous_side=np.full(num_games, BLACK, dtype=np.uint8),
+            has_previous=np.zeros(num_games, dtype=np.bool_),
+        )
+
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        """The arrays of a checkpoint."""
+        return {"weights": self.weights, "errors": self.memory[:, [ERRORS, ABSOLUTE_ERRORS]], **self.games._asdict()}
+
+    def restore(self, arrays: dict[str, npt.NDArray[Any]], patterns: Patterns) -> None:
+        """Put back what `state` gave. Raises `ValueError` or `KeyError` for arrays that do not fit."""
+        kinds = [{name: (array.shape, array.dtype) for name, array in state.items()} for state in (arrays, self.state())]
+        if kinds[0] != kinds[1]:
+            raise ValueError("its arrays do not fit its settings")
+        own, opp, previous = arrays["own"], arrays["opp"], arrays["previous"]
+        if ((own & opp) | ((own | opp) & ~patterns.board)).any() or not arrays["random_words"].all():
+            raise ValueError("its games are no games")
+        if not 0 <= previous.min() <= previous.max() < self.weights.size:
+            raise ValueError("its games look up weights that there are not")
+        self.weights[:] = arrays["weights"]
+        self.memory[:, [ERRORS, ABSOLUTE_ERRORS]] = arrays["errors"]
+        for name, array in self.games._asdict().items():
+            array[:] = arrays[name]
+
+
+class Learner:
+    """The networks that learn side by side: all that a checkpoint holds."""
 
     def __init__(self, settings: Settings, device: Device = "cpu") -> None:
         """Raises `ValueError` for a device other than the CPU: looking up a few weights a position is no work for a GPU."""
@@ -116,73 +158,55 @@ class Learner:
         self.games_done = 0
         self.positions_done = 0
         self._error_sum, self._num_errors = 0.0, 0  # since `take_metrics`
-        board_size, num_games = settings.board_size, settings.parallel_games
+        board_size = settings.board_size
         self.groups = straight_and_corner_groups(board_size)
         size = sum(table_sizes(self.groups))
         layout = self._network(np.zeros(settings.num_stages * (size + MOST_MOVES**2), dtype=np.float32))
-        self._patterns = patterns_of(layout)
+        self.patterns = patterns_of(layout)
         self._num_lookups = layout.num_lookups
-        stride = int(self._patterns.stage_stride)
-        self._mirrored = np.arange(stride, dtype=np.int32)
+        self._mirrored = np.arange(int(self.patterns.stage_stride), dtype=np.int32)
         self._mirrored[:size] = mirrored_indices(self.groups, board_size)
-        self._parts = _parts([*map(len, self.groups), 1], backend.num_threads())
-        self.weights = np.zeros((settings.num_stages, stride), dtype=np.float32)
-        self._memory = np.zeros((self.weights.size, NUM_COLUMNS))
-
-        rng = np.random.default_rng(settings.seed)
         start = Position.start(board_size)
-        self._start = np.uint64(embedded(start.own, board_size)), np.uint64(embedded(start.opp, board_size))
-        self._games: dict[str, npt.NDArray[Any]] = {
-            "own": np.full(num_games, self._start[0]),
-            "opp": np.full(num_games, self._start[1]),
-            "side": np.full(num_games, BLACK, dtype=np.uint8),
-            "random_words": rng.integers(1, 1 << 63, size=num_games, dtype=np.uint64),
-            # The first games begin with different numbers of random moves: so there are always games of all stages.
-            "random_plies": np.arange(num_games) * (board_size**2 - 4) // num_games,
-            "previous": np.zeros((num_games, len(self._patterns.empty_indices)), dtype=np.int32),
-            "previous_side": np.full(num_games, BLACK, dtype=np.uint8),
-            "has_previous": np.zeros(num_games, dtype=np.bool_),
-        }
-        self._lookups = np.zeros((num_games, 2, len(self._patterns.empty_indices)), dtype=np.int32)
-        self._errors = np.zeros((num_games, 2))
-        self._ended = np.zeros(num_games, dtype=np.bool_)
+        self.start = np.uint64(embedded(start.own, board_size)), np.uint64(embedded(start.opp, board_size))
+        rngs = np.random.default_rng(settings.seed).spawn(settings.members)
+        self.members = [Member(settings, self.patterns, self.start, rng) for rng in rngs]
 
     def _network(self, weights: npt.NDArray[np.float32]) -> NTupleNetwork:
         settings = self.settings
         return NTupleNetwork(self.groups, weights, settings.board_size, num_stages=settings.num_stages, mobility=True)
 
     def network(self) -> NTupleNetwork:
-        """A copy of the network as it is now. Raises `TrainingDivergedError` where it has weights that are no finite numbers."""
+        """The mean of the networks as they are now. Raises `TrainingDivergedError` where weights are no finite numbers any more."""
+        mean = np.stack([member.weights for member in self.members]).mean(axis=0, dtype=np.float64).astype(np.float32)
         try:
-            return self._network(self.weights[:, :-1].ravel())
+            return self._network(mean[:, :-1].ravel())
         except ValueError as error:
             raise TrainingDivergedError(f"training has diverged: {error}") from None
 
     def advance(self) -> None:
         """Play some moves in all games, and learn from each."""
-        for _ in range(_PLIES_PER_ADVANCE):
-            self.play_ply()
+        self.play(_PLIES_PER_ADVANCE)
 
-    def play_ply(self) -> None:
-        """Choose and make one move in each game, learn from it, and start new games where one ended."""
-        settings, games = self.settings, self._games
-        arrays = (*games.values(), self._lookups, self._errors, self._ended)
-        weights = self.weights.reshape(-1)
+    def play(self, num_plies: int) -> None:
+        """Play so many moves in all games, learn from each, and start new games where one ends."""
+        settings = self.settings
         depth = settings.depth if self.games_done >= settings.shallow_share * settings.games else 1
-        rules = (self._patterns, weights, depth, settings.epsilon, settings.random_plies, self._start)
-        backend.run_rows(play, arrays, *rules, rows_per_thread=_GAMES_PER_THREAD)
         remaining = max(0.0, 1 - self.games_done / settings.games)
         settling = min(1.0, remaining / settings.settling_share) if settings.settling_share else 1.0
         step_size = settings.step_size / self._num_lookups * settling
 
-        def learn_part(part: int) -> None:
-            learn(self._lookups, self._errors, self._parts[part], weights, self._memory, self._mirrored, step_size)
+        rules = Rules(self.patterns, depth, settings.epsilon, settings.random_plies, *self.start)
+        totals = np.zeros((len(self.members), 3))
 
-        backend.run_parts(learn_part, len(self._parts))
-        self._error_sum += float(np.abs(self._errors).sum())
-        self._num_errors += int(np.count_nonzero(self._errors))
-        self.games_done += int(np.count_nonzero(self._ended))
-        self.positions_done += settings.parallel_games
+        def play_member(number: int) -> None:
+            member = self.members[number]
+            learning = (member.weights.reshape(-1), member.memory, self._mirrored, step_size)
+            play_and_learn(num_plies, totals[number], member.games, rules, self._num_lookups, *learning)
+
+        backend.run_parts(play_member, len(self.members))
+        self.games_done += int(totals[:, 0].sum())
+        self._error_sum, self._num_errors = self._error_sum + float(totals[:, 1].sum()), self._num_errors + int(totals[:, 2].sum())
+        self.positions_done += num_plies * settings.parallel_games * len(self.members)
 
     def take_metrics(self) -> dict[str, float]:
         """See `training.run.Learner`."""
@@ -212,11 +236,8 @@ class Learner:
             "error_sum": self._error_sum,
             "num_errors": self._num_errors,
         }
-        write_checkpoint(path, CHECKPOINT_KIND, parts=self._state(), about=about)
-
-    def _state(self) -> dict[str, dict[str, npt.NDArray[Any]]]:
-        """The arrays of a checkpoint."""
-        return {"network": {"weights": self.weights, "errors": self._memory[:, [ERRORS, ABSOLUTE_ERRORS]]}, "games": self._games}
+        parts = {f"member {number}": member.state() for number, member in enumerate(self.members)}
+        write_checkpoint(path, CHECKPOINT_KIND, parts=parts, about=about)
 
     @classmethod
     def load(cls, path: Path, games: int | None = None, device: Device = "cpu") -> Learner:
@@ -238,32 +259,13 @@ class Learner:
         return learner
 
     def _restore(self, parts: dict[str, dict[str, npt.NDArray[Any]]], about: dict[str, Any]) -> None:
-        kinds = [
-            {(part, name): (array.shape, array.dtype) for part, arrays in state.items() for name, array in arrays.items()}
-            for state in (parts, self._state())
-        ]
-        if kinds[0] != kinds[1]:
-            raise ValueError("its arrays do not fit its settings")
-        self.weights[:] = parts["network"]["weights"]
-        self._memory[:, [ERRORS, ABSOLUTE_ERRORS]] = parts["network"]["errors"]
+        if len(parts) != len(self.members):
+            raise ValueError(f"it has {len(parts)} networks; expected {len(self.members)}")
+        for number, member in enumerate(self.members):
+            member.restore(parts[f"member {number}"], self.patterns)
         self.network()
-        for name, array in self._games.items():
-            array[:] = parts["games"][name]
-        own, opp = self._games["own"], self._games["opp"]
-        if ((own & opp) | ((own | opp) & ~self._patterns.board)).any() or not self._games["random_words"].all():
-            raise ValueError("its games are no games")
-        if not (0 <= self._games["previous"].min() <= self._games["previous"].max() < self.weights.size):
-            raise ValueError("its games look up weights that there are not")
         self.games_done, self.positions_done = int(about["games_done"]), int(about["positions_done"])
         self._error_sum, self._num_errors = float(about["error_sum"]), int(about["num_errors"])
-
-
-def _parts(widths: Sequence[int], most: int) -> list[tuple[int, int]]:
-    """Columns for up to `most` threads, about equally many each, that do not cut what shares weights. widths: of what does."""
-    bounds = np.concatenate([[0], np.cumsum(widths)])
-    wanted = np.linspace(0, bounds[-1], min(most, len(widths)) + 1)
-    cuts = sorted({int(bounds[np.abs(bounds - cut).argmin()]) for cut in wanted})
-    return list(itertools.pairwise(cuts))
 
 
 TRAINER: Final = Trainer(

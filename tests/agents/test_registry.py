@@ -31,8 +31,8 @@ def test_every_spec_is_described() -> None:
         "ntuple:[FILE]",
         "policy_value:[FILE],simulations=INT,device=cpu|cuda|auto",
         "league:FILE,view=mover|black",
-        "alpha_beta:[FILE],evaluation=swh|heur|bench|heuristics,depth=INT,seconds=FLOAT,nodes=INT,solver=INT,megabytes=INT",
-        "mcts:simulations=INT,method=puct|gumbel,rollouts=INT",
+        "alpha_beta:[FILE],evaluation=swh|heur|bench|heuristics|ntuple,depth=INT,seconds=FLOAT,nodes=INT,solver=INT,megabytes=INT",
+        "mcts:[FILE],simulations=INT,method=puct|gumbel,rollouts=INT",
         "factory:FUNCTION",
     ]
 

@@ -25,7 +25,7 @@ from training.learning_curve import draw_learning_curve, read_scores
 from training.run import CHECKPOINT_FILE, PANEL, Arguments, StopSignals, Trainer, metric_names, new_folder, run_trainer, save_run, train
 from training.td_ntuple import NETWORK_FILE, Learner, Settings, main
 
-SMALL = Settings(games=300, parallel_games=32, board_size=6, evaluate_every=100)
+SMALL = Settings(games=300, members=1, parallel_games=32, board_size=6, evaluate_every=100)
 TRAINERS = [td_ntuple, alphazero]
 
 
@@ -105,7 +105,7 @@ def test_a_wrong_argument_is_refused_in_one_line(tmp_path: Path, monkeypatch: py
     (tmp_path / "old").mkdir()
     learner = Learner(SMALL)
     while learner.games_done < 10:
-        learner.play_ply()
+        learner.advance()
     learner.save(tmp_path / "old" / CHECKPOINT_FILE)
     before = (tmp_path / "old" / CHECKPOINT_FILE).read_bytes()
     (tmp_path / "mine").mkdir()
@@ -123,6 +123,7 @@ def test_a_wrong_argument_is_refused_in_one_line(tmp_path: Path, monkeypatch: py
         (["--preset", "week"], "preset 'week': expected one of minute, ten-minutes, hour"),
         (["--preset=week"], "preset 'week': expected one of minute, ten-minutes, hour"),
         (["--parallel-games", "0"], "parallel_games 0"),
+        (["--members", "0"], "members 0"),
         (["--epsilon", "1.5"], "epsilon 1.5"),
         (["--settling-share", "-1"], "settling_share -1"),
         (["--num-stages", "100"], "num_stages 100"),
@@ -223,7 +224,7 @@ def test_a_disk_that_is_full_stops_the_run_with_the_last_good_checkpoint(tmp_pat
 def test_training_that_diverges_ends_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     save_run(td_ntuple.TRAINER, Learner(SMALL), tmp_path)
     before = (tmp_path / CHECKPOINT_FILE).read_bytes()
-    monkeypatch.setattr(Learner, "advance", lambda learner: learner.weights.fill(float("nan")))
+    monkeypatch.setattr(Learner, "advance", lambda learner: learner.members[0].weights.fill(float("nan")))
     with pytest.raises(SystemExit, match=r"^td_ntuple: training has diverged: [^\n]*; the last good weights and checkpoint are in [^\n]*$"):
         main(["--resume", str(tmp_path), "--checkpoint-seconds", "0"])
     assert (tmp_path / CHECKPOINT_FILE).read_bytes() == before

@@ -12,87 +12,118 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from agents import make_agent
 from agents.ntuple import NTupleNetwork, ntuple_agent
 from agents.search_board import embedded, embedded_square
 from agents.weight_file import CheckpointError
-from othello_env import BLACK, Game, Position
+from othello_env import BLACK, Game, Position, backend
 from tests.conftest import REPOSITORY
-from training import td_ntuple
 from training.checkpoints import read_checkpoint, write_checkpoint
 from training.evaluation.match import play_match
 from training.evaluation.openings import load_openings, random_openings
 from training.run import TrainingDivergedError, save_run
-from training.td_kernels import NUM_COLUMNS, learn, search
-from training.td_ntuple import CHECKPOINT_KIND, NETWORK_FILE, PRESETS, TRAINER, Learner, Settings, _parts, main
+from training.td_kernels import NUM_COLUMNS, Lessons, Rules, learn, play, search
+from training.td_ntuple import CHECKPOINT_KIND, NETWORK_FILE, PRESETS, TRAINER, Learner, Settings, main
 
-SMALL = Settings(games=300, parallel_games=32, board_size=6, num_stages=2, evaluate_every=100)
+SMALL = Settings(games=300, members=1, parallel_games=32, board_size=6, num_stages=2, evaluate_every=100)
 
 
 def play_plies(learner: Learner, plies: int) -> Learner:
     for _ in range(plies):
-        learner.play_ply()
+        learner.play(1)
     return learner
+
+
+def move_without_learning(learner: Learner) -> Lessons:
+    """What would be learned of one move in all games of the first network."""
+    member, settings = learner.members[0], learner.settings
+    shape = (settings.parallel_games, 2, len(learner.patterns.empty_indices))
+    lessons = Lessons(np.zeros(shape, dtype=np.int32), np.zeros(shape[:2]), np.zeros(shape[0], dtype=np.bool_))
+    rules = Rules(learner.patterns, settings.depth, settings.epsilon, settings.random_plies, *learner.start)
+    play(member.games, member.weights.ravel(), rules, lessons)
+    return lessons
+
+
+def give_weights(learner: Learner, seed: int = 0) -> NTupleNetwork:
+    """Random weights for the first network, which is returned."""
+    weights = learner.members[0].weights
+    weights[:, :-1] = np.random.default_rng(seed).normal(size=weights[:, :-1].shape) / 20
+    return learner.network()
 
 
 def positions_of(learner: Learner) -> list[Position]:
     """The positions of the running games."""
-    n, games = learner.settings.board_size, learner._games
+    n, games = learner.settings.board_size, learner.members[0].games
     squares = [embedded_square(square, n) for square in range(n * n)]
     assert all(int(embedded(np.uint64((1 << n * n) - 1), n)) >> square & 1 for square in squares)
 
     def unembedded(discs: Any) -> int:
         return sum(1 << square for square, place in enumerate(squares) if int(discs) >> place & 1)
 
-    rows = zip(games["own"], games["opp"], games["side"], strict=True)
+    rows = zip(games.own, games.opp, games.side, strict=True)
     return [Position(unembedded(own), unembedded(opp), int(side), n) for own, opp, side in rows]
 
 
 def put(learner: Learner, position: Position) -> None:
     """Put one position of the 8x8 board into all games."""
-    learner._games["own"][:], learner._games["opp"][:] = np.uint64(position.own), np.uint64(position.opp)
-    learner._games["side"][:], learner._games["random_plies"][:] = position.side_to_move, 0
+    games = learner.members[0].games
+    games.own[:], games.opp[:] = np.uint64(position.own), np.uint64(position.opp)
+    games.side[:], games.random_plies[:] = position.side_to_move, 0
 
 
 def test_a_short_run_learns_to_beat_its_start_and_random() -> None:
-    learner = Learner(Settings(seed=1, parallel_games=64, games=3000))
+    learner = Learner(Settings(seed=1, parallel_games=64, games=6000))
     start = ntuple_agent(learner.network(), "start")
-    while learner.games_done < 3000:
-        learner.play_ply()
+    while learner.games_done < 6000:
+        learner.advance()
     openings = random_openings(200, 8, rng=np.random.default_rng(0))
     for opponent in (start, make_agent("random")):
         low, _ = play_match(learner.curve_agent(), opponent, openings).interval
         assert low > 0.7
 
 
+def weights_of(learner: Learner) -> npt.NDArray[np.float32]:
+    return np.stack([member.weights for member in learner.members])
+
+
 def test_the_same_seed_gives_the_same_weights_and_another_one_others() -> None:
-    first, second, other = (play_plies(Learner(replace(SMALL, seed=seed)), 60) for seed in (3, 3, 4))
-    np.testing.assert_array_equal(first.weights, second.weights)
-    assert (first.weights != other.weights).any()
+    first, second, other = (weights_of(play_plies(Learner(replace(SMALL, seed=seed)), 60)) for seed in (3, 3, 4))
+    np.testing.assert_array_equal(first, second)
+    assert (first != other).any()
 
 
-def test_the_number_of_threads_makes_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
-    weights = []
-    for threads in ("1", "2", "3"):
+def test_neither_threads_nor_the_length_of_a_step_make_a_difference(monkeypatch: pytest.MonkeyPatch) -> None:
+    settings, found = replace(SMALL, members=3), []
+    for threads, steps in (("1", [64]), ("2", [64]), ("3", [1, 60, 3])):
         monkeypatch.setenv("OTHELLO_ENV_THREADS", threads)
-        monkeypatch.setattr(td_ntuple, "_GAMES_PER_THREAD", 4)
-        weights.append(play_plies(Learner(SMALL), 60).weights)
-    np.testing.assert_array_equal(weights[0], weights[1])
-    np.testing.assert_array_equal(weights[0], weights[2])
-    assert weights[0].any()
+        monkeypatch.setattr(backend._State, "pool", None)
+        learner = Learner(replace(settings, settling_share=0.0))
+        for plies in steps:
+            learner.play(plies)
+        found.append(weights_of(learner))
+    np.testing.assert_array_equal(found[0], found[1])
+    np.testing.assert_array_equal(found[0], found[2])
+    assert found[0].any(axis=(1, 2)).all()
+
+
+def test_the_network_is_the_mean_of_those_that_learned_by_their_own_games() -> None:
+    learner = play_plies(Learner(replace(SMALL, members=3)), 60)
+    weights = weights_of(learner)
+    assert (weights[0] != weights[1]).any()
+    assert (weights[0] != weights[2]).any()
+    np.testing.assert_allclose(learner.network().weights, weights.mean(axis=0)[:, :-1].ravel(), atol=1e-7)
+    assert learner.positions_done == 60 * 3 * 32
 
 
 @pytest.mark.parametrize("plies", [0, 1, 37])
 def test_a_run_that_was_saved_and_loaded_goes_on_as_if_nothing_had_happened(plies: int, tmp_path: Path) -> None:
-    whole = play_plies(Learner(SMALL), plies)
+    whole = play_plies(Learner(replace(SMALL, members=2)), plies)
     whole.save(tmp_path / "state")
     resumed = Learner.load(tmp_path / "state")
     for learner in (whole, resumed):
         play_plies(learner, 60)
-    np.testing.assert_array_equal(whole.weights, resumed.weights)
+    np.testing.assert_array_equal(weights_of(whole), weights_of(resumed))
     assert whole.games_done == resumed.games_done > 0
     whole.save(tmp_path / "one")
     resumed.save(tmp_path / "two")
@@ -102,8 +133,9 @@ def test_a_run_that_was_saved_and_loaded_goes_on_as_if_nothing_had_happened(plie
 
 def test_weights_of_mirrored_patterns_stay_equal() -> None:
     learner = play_plies(Learner(SMALL), 60)
-    assert all(np.abs(stage).max() > 0 for stage in learner.weights)
-    np.testing.assert_array_equal(learner.weights, learner.weights[:, learner._mirrored])
+    weights = learner.members[0].weights
+    assert all(np.abs(stage).max() > 0 for stage in weights)
+    np.testing.assert_array_equal(weights, weights[:, learner._mirrored])
 
 
 def sum_for(network: NTupleNetwork, side: int, position: Position) -> tuple[npt.NDArray[np.int64], float]:
@@ -128,38 +160,34 @@ def best_sum(network: NTupleNetwork, position: Position, depth: int) -> float:
 
 
 @pytest.mark.parametrize(("board_size", "depth", "games"), [(6, 1, 16), (8, 1, 4), (6, 2, 4), (6, 3, 1)])
-def test_targets_change_sign_with_the_side_and_end_in_the_result(board_size: Any, depth: int, games: int, monkeypatch: Any) -> None:
+def test_targets_change_sign_with_the_side_and_end_in_the_result(board_size: Any, depth: int, games: int) -> None:
     """Against an own account of who moved where; the small board has many passes."""
-    settings = replace(SMALL, epsilon=0.2, random_plies=8, board_size=board_size, depth=depth, shallow_share=0.0, parallel_games=games)
-    learner = Learner(settings)
-    learner.weights[:] = np.random.default_rng(0).normal(size=learner.weights.shape) / 20
-    learner.weights[:, -1] = 0
-    network = learner.network()
-    monkeypatch.setattr(td_ntuple, "learn", lambda *arguments: None)
+    learner = Learner(replace(SMALL, epsilon=0.2, random_plies=8, board_size=board_size, depth=depth, parallel_games=games))
+    network = give_weights(learner)
 
     def error(total: float, target: float) -> float:
         return float((target - np.tanh(total)) * (1 - np.tanh(total) ** 2))
 
     def padded(lookups: npt.NDArray[np.int64]) -> list[int]:
         stage, entry = np.divmod(lookups, network.stage_size)
-        return (stage * learner.weights.shape[1] + entry).tolist()  # type: ignore[no-any-return]
+        return (stage * int(learner.patterns.stage_stride) + entry).tolist()  # type: ignore[no-any-return]
 
     previous: list[tuple[int, Position] | None] = [None] * games  # who made the last move, and what it led to
     same_side = ends = others = 0
     for _ in range(board_size**2 + 10):
         before = positions_of(learner)
-        learner.play_ply()
+        lessons = move_without_learning(learner)
         for row, (old, new) in enumerate(zip(before, positions_of(learner), strict=True)):
             children = {old.play(square) for square in old.legal_squares()}
             if last := previous[row]:
                 lookups, total = sum_for(network, *last)
                 target = np.tanh(best_sum(network, old, depth)) * (1 if last[0] == old.side_to_move else -1)
-                assert learner._errors[row, 0] == pytest.approx(error(total, target), abs=1e-5)
-                assert learner._lookups[row, 0, : network.num_lookups].tolist() == padded(lookups)
+                assert lessons.errors[row, 0] == pytest.approx(error(total, target), abs=1e-5)
+                assert lessons.lookups[row, 0, : network.num_lookups].tolist() == padded(lookups)
                 same_side += last[0] == old.side_to_move
             else:
-                assert learner._errors[row, 0] == 0
-            if learner._ended[row]:
+                assert lessons.errors[row, 0] == 0
+            if lessons.ended[row]:
                 assert new == Position.start(board_size)
                 possible = []
                 for child in children:
@@ -167,35 +195,33 @@ def test_targets_change_sign_with_the_side_and_end_in_the_result(board_size: Any
                         lookups, total = sum_for(network, old.side_to_move, child)
                         result = float(child.outcome if old.side_to_move == BLACK else -child.outcome)
                         possible.append((padded(lookups), pytest.approx(error(total, result), abs=1e-5)))
-                assert (learner._lookups[row, 1, : network.num_lookups].tolist(), learner._errors[row, 1]) in possible
+                assert (lessons.lookups[row, 1, : network.num_lookups].tolist(), lessons.errors[row, 1]) in possible
                 ends += 1
             else:
-                assert learner._errors[row, 1] == 0
+                assert lessons.errors[row, 1] == 0
                 assert new in children
                 others += best_sum(network, old, 1) > sum_for(network, old.side_to_move, new)[1] + 1e-5
-            previous[row] = None if learner._ended[row] else (old.side_to_move, new)
+            previous[row] = None if lessons.ended[row] else (old.side_to_move, new)
     assert ends >= games
     assert others > games  # random moves, or what looking further ahead finds better
     assert same_side > 3 or games < 16
 
 
-@pytest.mark.parametrize(("depth", "window"), [(1, 0.3), (2, 0.3), (3, 0.1)])
-def test_a_search_with_a_window_gives_the_value_inside_it_and_a_bound_outside(depth: int, window: float) -> None:
+@pytest.mark.parametrize(("depth", "count"), [(1, 12), (2, 6), (3, 3)])
+def test_a_search_gives_the_value_inside_the_window_and_a_bound_outside(depth: int, count: int, rng: np.random.Generator) -> None:
     learner = Learner(replace(SMALL, board_size=8))
-    learner.weights[:, :-1] = np.random.default_rng(1).normal(size=(2, learner.weights.shape[1] - 1)) / 20
-    network, rng = learner.network(), np.random.default_rng(2)
-    scratch = np.empty((2 * depth, len(learner._patterns.empty_indices)), dtype=np.int32)
-    inside = 0
-    for position in random_openings(12 // depth, 20, rng=rng):
+    network = give_weights(learner, 1)
+    scratch = np.empty((2 * depth, len(learner.patterns.empty_indices)), dtype=np.int32)
+    for position in random_openings(count, 20, rng=rng):
         expected = best_sum(network, position, depth)
-        alpha = float(rng.normal(expected, window))
-        beta = alpha + float(rng.exponential(window))
         discs = np.uint64(position.own), np.uint64(position.opp)
-        found = search(*discs, alpha, beta, depth, learner._patterns, learner.weights.ravel(), scratch)
-        inside += alpha < expected < beta
-        assert found == pytest.approx(expected, abs=1e-5) if alpha < expected < beta else (found >= beta) == (expected >= beta)
-        assert (found <= alpha + 1e-6) == (expected <= alpha + 1e-6)
-    assert inside > 0
+        for low, high in ((-0.1, 0.1), (0.1, 0.3), (-0.3, -0.1), (-np.inf, np.inf)):
+            alpha, beta = expected + low, expected + high
+            found = search(*discs, alpha, beta, depth, learner.patterns, learner.members[0].weights.ravel(), scratch)
+            if low < 0 < high:
+                assert found == pytest.approx(expected, abs=1e-5)
+            else:
+                assert found <= alpha if low > 0 else found >= beta
 
 
 def learned_slowly(
@@ -218,7 +244,7 @@ def learned_slowly(
     return weights, memory
 
 
-@given(st.integers(0, 2**32 - 1))
+@pytest.mark.parametrize("seed", range(20))
 def test_learning_is_the_rule_applied_to_each_weight(seed: int) -> None:
     rng = np.random.default_rng(seed)
     mirrored = np.array([0, 2, 1, 3, 5, 4, 6], dtype=np.int32)
@@ -227,13 +253,10 @@ def test_learning_is_the_rule_applied_to_each_weight(seed: int) -> None:
     memory = np.zeros((14, NUM_COLUMNS))
     memory[:, 1] = rng.random(14)
     memory[:, 0] = memory[:, 1] * rng.uniform(-1, 1, size=14)
-    # The first three columns look up the weights 0 to 3 of a stage, the others 4 to 6: two parts without common weights.
-    stages = 7 * rng.integers(2, size=(5, 2, 1))
-    lookups = np.concatenate([rng.integers(4, size=(5, 2, 3)), rng.integers(4, 7, size=(5, 2, 2))], axis=2) + stages
+    lookups = (rng.integers(7, size=(5, 2, 4)) + 7 * rng.integers(2, size=(5, 2, 1))).astype(np.int32)
     errors = rng.normal(size=(5, 2)) * rng.integers(2, size=(5, 2))
-    expected = learned_slowly(lookups.astype(np.int32), errors, (weights, memory), mirrored, 0.3)
-    for columns in ((3, 5), (0, 3)):
-        learn(lookups.astype(np.int32), errors, columns, weights, memory, mirrored, 0.3)
+    expected = learned_slowly(lookups, errors, (weights, memory), mirrored, 0.3)
+    learn(lookups, errors, weights, memory, mirrored, 0.3)
     np.testing.assert_allclose(weights, expected[0], atol=1e-6)
     np.testing.assert_allclose(memory, expected[1], atol=1e-12)
 
@@ -244,48 +267,35 @@ def test_the_first_steps_of_a_weight_are_those_worked_out_by_hand() -> None:
     # The first step is as large as can be: 0.5 * 0.4. So is the second one, since all errors before it had one sign. Then there are
     # two of different signs: the third step is |0.4 - 0.3| / (0.4 + 0.3) = 1/7 as large.
     for error, total in ((0.4, 0.2), (-0.3, 0.05), (0.7, 0.1)):
-        learn(lookups, np.array([[error, 0.0]]), (0, 1), weights, memory, mirrored, 0.5)
+        learn(lookups, np.array([[error, 0.0]]), weights, memory, mirrored, 0.5)
         assert weights[0] == pytest.approx(total, rel=1e-6)
     assert weights[1] == 0
-
-
-def test_columns_are_shared_out_without_cutting_what_shares_weights() -> None:
-    assert _parts([4, 8, 4], 1) == [(0, 16)]
-    assert _parts([4, 8, 4], 2) in ([(0, 12), (12, 16)], [(0, 4), (4, 16)])
-    assert _parts([4, 8, 4], 9) == [(0, 4), (4, 12), (12, 16)]
-    widths = [4, 8, 4, 4, 4, 4, 2, 4, 4, 4, 4, 1]
-    for most in range(1, 20):
-        parts = _parts(widths, most)
-        assert len(parts) <= most
-        assert [first for first, _ in parts] == [0, *(end for _, end in parts[:-1])]
-        assert {end for _, end in parts} <= set(np.cumsum(widths))
-    assert max(end - first for first, end in _parts(widths, 2)) <= 26
 
 
 def test_step_sizes_fall_to_nothing_at_the_end() -> None:
     learner = play_plies(Learner(SMALL), 60)
     learner.games_done = SMALL.games
-    before = learner.weights.copy()
+    before = weights_of(learner)
     play_plies(learner, 10)
-    np.testing.assert_array_equal(learner.weights, before)
+    np.testing.assert_array_equal(weights_of(learner), before)
     learner.settings = replace(SMALL, games=3000)
     play_plies(learner, 10)
-    assert (learner.weights != before).any()
+    assert (weights_of(learner) != before).any()
 
 
 def test_random_moves_are_spread_over_all_legal_ones() -> None:
-    learner = Learner(Settings(epsilon=1.0, parallel_games=500))
+    learner = Learner(replace(SMALL, board_size=8, epsilon=1.0, parallel_games=500))
     put(learner, Position.start())
-    learner.play_ply()
+    learner.play(1)
     counts = [positions_of(learner).count(Position.start().play(square)) for square in Position.start().legal_squares()]
     assert sum(counts) == 500
     assert min(counts) > 90  # of 125 expected, three standard deviations
 
 
 def test_equal_moves_are_played_equally_often() -> None:
-    learner = Learner(Settings(epsilon=0.0, parallel_games=500))
+    learner = Learner(replace(SMALL, board_size=8, epsilon=0.0, parallel_games=500))
     put(learner, Position.start())
-    learner.play_ply()
+    learner.play(1)
     counts = [positions_of(learner).count(Position.start().play(square)) for square in Position.start().legal_squares()]
     assert sum(counts) == 500
     assert min(counts) > 90
@@ -295,17 +305,17 @@ def test_games_begin_with_the_wanted_number_of_random_moves() -> None:
     learner = Learner(replace(SMALL, epsilon=0.0, random_plies=4, parallel_games=200))
     begun: list[int] = []
     for _ in range(100):
-        learner.play_ply()
-        begun += learner._games["random_plies"][learner._ended].tolist()
+        lessons = move_without_learning(learner)
+        begun += learner.members[0].games.random_plies[lessons.ended].tolist()
     assert set(begun) == {0, 1, 2, 3, 4}
     assert min(begun.count(plies) for plies in range(5)) > len(begun) / 7
 
 
 def test_a_game_that_can_be_won_at_once_is_won() -> None:
-    learner = Learner(Settings(parallel_games=1, epsilon=0.0))
-    learner.weights[:, :-1] = 5.0  # every sum is as high as it gets
+    learner = Learner(replace(SMALL, board_size=8, parallel_games=1, epsilon=0.0))
+    learner.members[0].weights[:, :-1] = 5.0  # every sum is as high as it gets
     put(learner, Game.parse("f5f4c3c6c5d6f3c4").final)
-    learner.play_ply()
+    learner.play(1)
     assert learner.games_done == 1
 
 
@@ -313,7 +323,7 @@ def test_training_that_diverges_stops_with_the_last_good_checkpoint(tmp_path: Pa
     learner = play_plies(Learner(SMALL), 20)
     save_run(TRAINER, learner, tmp_path)
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-    learner.weights[0, 5] = float("nan")
+    learner.members[0].weights[0, 5] = float("nan")
     with pytest.raises(TrainingDivergedError, match="not finite"):
         save_run(TRAINER, learner, tmp_path)
     with pytest.raises(TrainingDivergedError, match="not finite"):
@@ -321,23 +331,26 @@ def test_training_that_diverges_stops_with_the_last_good_checkpoint(tmp_path: Pa
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
+MEMBER = "member 0"
 Change = Callable[[dict[str, dict[str, Any]], dict[str, Any]], Any]
 
 
 @pytest.mark.parametrize(
     "change",
     [
-        lambda parts, about: parts["network"].pop("errors"),
-        lambda parts, about: parts.pop("games"),
+        lambda parts, about: parts[MEMBER].pop("errors"),
+        lambda parts, about: parts.pop(MEMBER),
+        lambda parts, about: parts.update({"member 1": parts[MEMBER]}),
+        lambda parts, about: about["settings"].update(members=2),
         lambda parts, about: about.pop("games_done"),
         lambda parts, about: about["settings"].update(unknown=1),
         lambda parts, about: about["settings"].update(board_size=8),
         lambda parts, about: about["settings"].update(parallel_games=31),
-        lambda parts, about: parts["network"].update(weights=np.zeros(1, dtype=np.float32)),
-        lambda parts, about: parts["network"].update(weights=np.full_like(parts["network"]["weights"], np.nan)),
-        lambda parts, about: parts["games"].update(previous=parts["games"]["previous"] + (1 << 30)),
-        lambda parts, about: parts["games"].update(own=parts["games"]["opp"]),
-        lambda parts, about: parts["games"].update(random_words=np.zeros_like(parts["games"]["random_words"])),
+        lambda parts, about: parts[MEMBER].update(weights=np.zeros(1, dtype=np.float32)),
+        lambda parts, about: parts[MEMBER].update(weights=np.full_like(parts[MEMBER]["weights"], np.nan)),
+        lambda parts, about: parts[MEMBER].update(previous=parts[MEMBER]["previous"] + (1 << 30)),
+        lambda parts, about: parts[MEMBER].update(own=parts[MEMBER]["opp"]),
+        lambda parts, about: parts[MEMBER].update(random_words=np.zeros_like(parts[MEMBER]["random_words"])),
     ],
 )
 def test_a_checkpoint_with_other_things_in_it_is_refused(tmp_path: Path, change: Change) -> None:
