@@ -26,18 +26,17 @@ from agents.policy_value import NetworkEvaluator, fastest_dtype, policy_value_ag
 from agents.weight_file import CheckpointError
 from othello_env.bitboard import unpack, unpack_contents
 from othello_env.symmetry import NUM_SYMMETRIES, transform, transform_policy
-from training.checkpoints import optimizer_arrays, read_checkpoint, restore_optimizer, write_checkpoint
+from training.checkpoints import TrainingDivergedError, check_finite, optimizer_arrays, read_checkpoint, restore_optimizer, write_checkpoint
 from training.losses import ownership_loss, policy_loss, value_loss
 from training.replay import Replay, Samples
-from training.run import PANEL, Trainer, TrainingDivergedError, run_trainer
+from training.run import PANEL, Trainer, run_trainer
+from training.schedule import set_learning_rate
 from training.self_play import SearchPlan, SelfPlay
 
 NETWORK_FILE: Final = "policy_value.safetensors"
 CHECKPOINT_KIND: Final = "alphazero checkpoint"
 METRICS: Final = ("policy_loss", "value_loss", "ownership_loss", "simulations", "train_ratio")
 
-# What the learning rate falls to, as a share of what it begins with.
-_LAST_LEARNING_RATE: Final = 0.05
 # Learning begins when there are so many batches of positions to draw from.
 _FIRST_BATCHES: Final = 8
 _LARGEST_GRADIENT: Final = 5.0
@@ -200,9 +199,7 @@ class Learner:
     def _learn(self, batch: Samples) -> None:
         """One step of the optimiser. Raises `TrainingDivergedError` where the loss is not finite; the weights stay as they were."""
         settings, device, num_squares = self.settings, self._device, self.settings.board_size**2
-        falling = _LAST_LEARNING_RATE + (1 - _LAST_LEARNING_RATE) * (1 + math.cos(math.pi * self._progress)) / 2
-        for group in self._optimizer.param_groups:
-            group["lr"] = settings.learning_rate * falling
+        set_learning_rate(self._optimizer, settings.learning_rate, self.games_done / settings.games)
         planes = planes_of(batch.own, batch.opp, batch.legal_moves, board_size=settings.board_size)
         legal_mask = torch.nn.functional.pad(torch.from_numpy(unpack(batch.legal_moves, num_squares)) == 1, (0, 1))
         value_target = (1 - settings.root_value_share) * batch.outcome + settings.root_value_share * batch.root_value
@@ -249,16 +246,12 @@ class Learner:
 
     def save_network(self, path: Path) -> None:
         """See `training.run.Learner`."""
-        self._check_finite()
+        check_finite(self.network)
         self.network.save(path, {"settings": asdict(self.settings), "games": self.games_done})
-
-    def _check_finite(self) -> None:
-        if not all(bool(torch.isfinite(parameter).all()) for parameter in self.network.parameters()):
-            raise TrainingDivergedError(f"training has diverged: weights that are not finite after {self._steps_done} steps")
 
     def save(self, path: Path) -> None:
         """See `training.run.Learner`."""
-        self._check_finite()
+        check_finite(self.network)
         about = {
             "settings": asdict(self.settings),
             "precision": str(self.dtype).removeprefix("torch."),
@@ -278,22 +271,14 @@ class Learner:
         write_checkpoint(path, CHECKPOINT_KIND, parts=parts, about=about)
 
     @classmethod
-    def load(cls, path: Path, games: int | None = None, device: Device = "cpu") -> Learner:
-        """Read a checkpoint. games: a new number of games in all, or None for the one that the run was started for.
-
-        Raises `CheckpointError` where the file is missing, damaged or of another kind, `ValueError` for a bad number of games.
-        """
+    def load(cls, path: Path, device: Device = "cpu") -> Learner:
+        """Read a checkpoint. Raises `CheckpointError` where the file is missing, damaged or of another kind."""
         parts, about = read_checkpoint(path, CHECKPOINT_KIND)
         try:
             learner = cls(Settings(**about["settings"]), device, precision=about["precision"])
             learner._restore(parts, about)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise CheckpointError(f"{str(path)!r}: not a checkpoint to go on from ({type(error).__name__}: {error})") from None
-        if games is not None:
-            learner.settings = replace(learner.settings, games=games)
-            learner.settings.check()
-            if games < learner.games_done:
-                raise ValueError(f"games {games}: the run has played {learner.games_done} already")
         return learner
 
     def _restore(self, parts: dict[str, dict[str, npt.NDArray[Any]]], about: dict[str, Any]) -> None:

@@ -16,6 +16,10 @@ Arrays = dict[str, npt.NDArray[Any]]
 _MOMENTS: Final = ("exp_avg", "exp_avg_sq")
 
 
+class TrainingDivergedError(ValueError):
+    """Weights or losses that are no finite numbers any more."""
+
+
 def write_checkpoint(path: Path, kind: str, *, parts: dict[str, Arrays], about: dict[str, Any]) -> None:
     """Write named parts of arrays and a description, which must be JSON, by an atomic rename."""
     tensors = {f"{part}/{name}": array for part, arrays in parts.items() for name, array in arrays.items()}
@@ -30,6 +34,13 @@ def read_checkpoint(path: Path, kind: str) -> tuple[dict[str, Arrays], dict[str,
         part, _, name = key.partition("/")
         parts.setdefault(part, {})[name] = array
     return parts, about
+
+
+def check_finite(network: torch.nn.Module) -> None:
+    """Raise `TrainingDivergedError` where a weight is no finite number, with its name."""
+    for name, parameter in network.named_parameters():
+        if not bool(torch.isfinite(parameter).all()):
+            raise TrainingDivergedError(f"training has diverged: weights that are not finite, in {name}")
 
 
 def optimizer_arrays(optimizer: torch.optim.AdamW) -> Arrays:

@@ -12,7 +12,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from types import FrameType
 from typing import Any, Final, Generic, Protocol, TypeVar
@@ -27,6 +27,7 @@ from agents.base import Agent
 from agents.networks import Device
 from agents.weight_file import CheckpointError
 from othello_env import Position
+from training.checkpoints import TrainingDivergedError
 from training.evaluation.match import format_results, play_match
 from training.evaluation.openings import random_openings
 from training.learning_curve import FILE_NAME as CURVE_FILE
@@ -46,10 +47,6 @@ CURVE_OPENINGS: Final = 50
 # Of the matches, the same for all runs; as sequences they give other random numbers than any seed of self-play.
 CURVE_SEED: Final = (20_000, 1)
 FINAL_SEED: Final = (20_000, 2)
-
-
-class TrainingDivergedError(ValueError):
-    """Weights or losses that are no finite numbers any more."""
 
 
 class RunSettings(Protocol):
@@ -126,16 +123,16 @@ class Trainer(Generic[S, L]):
     """What the trainers differ in.
 
     name: of the module. presets: settings by name, the first one is the default. new: a learner from settings and a device. load:
-    a learner from a checkpoint; it raises `CheckpointError` where that is missing, damaged or of another kind, `ValueError` for a
-    bad number of games. metrics: names of a learner's numbers. network_file: the name of the file that `save_network` writes.
-    spec: the agents' spec of such a file. final_openings: of the final table, each played twice.
+    a learner from a checkpoint; it raises `CheckpointError` where that is missing, damaged or of another kind. metrics: names of a
+    learner's numbers. network_file: the name of the file that `save_network` writes. spec: the agents' spec of such a file.
+    final_openings: of the final table, each played twice.
     """
 
     name: str
     description: str
     presets: dict[str, S]
     new: Callable[[S, Device], L]
-    load: Callable[[Path, int | None, Device], L]
+    load: Callable[[Path, Device], L]
     metrics: tuple[str, ...]
     network_file: str
     spec: Callable[[Path], str]
@@ -224,8 +221,10 @@ def _prepare(trainer: Trainer[S, L], arguments: Arguments[S], given: set[str]) -
             raise ValueError(
                 f"--{refused[0].replace('_', '-')} does not go with --resume: a run keeps its folder and its settings, but --games"
             )
-        games = arguments.settings.games if "games" in given else None
-        return trainer.load(arguments.resume / CHECKPOINT_FILE, games, arguments.device), arguments.resume
+        learner = trainer.load(arguments.resume / CHECKPOINT_FILE, arguments.device)
+        if "games" in given:
+            prolong(learner, arguments.settings.games)
+        return learner, arguments.resume
     arguments.settings.check()
     learner = trainer.new(arguments.settings, arguments.device)
     if arguments.out:
@@ -235,6 +234,15 @@ def _prepare(trainer: Trainer[S, L], arguments: Arguments[S], given: set[str]) -
         arguments.out.mkdir(parents=True, exist_ok=True)
         return learner, arguments.out
     return learner, new_folder(Path("runs"), time.strftime(f"{trainer.name}-%Y%m%d-%H%M%S"))
+
+
+def prolong(learner: Learner[Any], games: int) -> None:
+    """Let a run end after another number of games. Raises `ValueError` for one that it has passed already."""
+    settings = replace(learner.settings, games=games)
+    settings.check()
+    if games < learner.games_done:
+        raise ValueError(f"games {games}: the run has played {learner.games_done} already")
+    learner.settings = settings
 
 
 def new_folder(parent: Path, name: str) -> Path:

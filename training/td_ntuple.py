@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -34,8 +34,8 @@ from agents.search_evaluation import Patterns, patterns_of
 from agents.weight_file import CheckpointError
 from othello_env import Position, backend
 from othello_env.position import BLACK
-from training.checkpoints import read_checkpoint, write_checkpoint
-from training.run import PANEL, Trainer, TrainingDivergedError, run_trainer
+from training.checkpoints import TrainingDivergedError, read_checkpoint, write_checkpoint
+from training.run import PANEL, Trainer, run_trainer
 from training.td_kernels import ABSOLUTE_ERRORS, ERRORS, NUM_COLUMNS, Games, Rules, play_and_learn
 
 NETWORK_FILE: Final = "ntuple.safetensors"
@@ -240,22 +240,14 @@ class Learner:
         write_checkpoint(path, CHECKPOINT_KIND, parts=parts, about=about)
 
     @classmethod
-    def load(cls, path: Path, games: int | None = None, device: Device = "cpu") -> Learner:
-        """Read a checkpoint. games: a new number of games in all, or None for the one that the run was started for.
-
-        Raises `CheckpointError` where the file is missing, damaged or of another kind, `ValueError` for a bad number of games.
-        """
+    def load(cls, path: Path, device: Device = "cpu") -> Learner:
+        """Read a checkpoint. Raises `CheckpointError` where the file is missing, damaged or of another kind."""
         parts, about = read_checkpoint(path, CHECKPOINT_KIND)
         try:
             learner = cls(Settings(**about["settings"]), device)
             learner._restore(parts, about)
         except (KeyError, TypeError, ValueError) as error:
             raise CheckpointError(f"{str(path)!r}: not a checkpoint to go on from ({type(error).__name__}: {error})") from None
-        if games is not None:
-            learner.settings = replace(learner.settings, games=games)
-            learner.settings.check()
-            if games < learner.games_done:
-                raise ValueError(f"games {games}: the run has played {learner.games_done} already")
         return learner
 
     def _restore(self, parts: dict[str, dict[str, npt.NDArray[Any]]], about: dict[str, Any]) -> None:

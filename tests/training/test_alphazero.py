@@ -19,11 +19,11 @@ from othello_env.symmetry import NUM_SYMMETRIES, transform, transform_policy
 from tests.conftest import REPOSITORY
 from training import alphazero
 from training.alphazero import CHECKPOINT_KIND, NETWORK_FILE, TRAINER, Learner, Settings, augmented, main
-from training.checkpoints import read_checkpoint, write_checkpoint
+from training.checkpoints import TrainingDivergedError, read_checkpoint, write_checkpoint
 from training.evaluation.match import play_match
 from training.evaluation.openings import random_openings
 from training.replay import Samples
-from training.run import TrainingDivergedError, save_run
+from training.run import save_run
 
 SMALL = Settings(
     games=300,

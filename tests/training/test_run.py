@@ -18,7 +18,7 @@ from filelock import FileLock
 from agents.ntuple import NTupleNetwork
 from agents.play import main as play_main
 from tests.conftest import REPOSITORY
-from training import alphazero, td_ntuple
+from training import alphazero, ppo, td_ntuple
 from training.evaluation.match import main as match_main
 from training.learning_curve import FILE_NAME as CURVE_FILE
 from training.learning_curve import draw_learning_curve, read_scores
@@ -26,7 +26,7 @@ from training.run import CHECKPOINT_FILE, PANEL, Arguments, StopSignals, Trainer
 from training.td_ntuple import NETWORK_FILE, Learner, Settings, main
 
 SMALL = Settings(games=300, members=1, parallel_games=32, board_size=6, evaluate_every=100)
-TRAINERS = [td_ntuple, alphazero]
+TRAINERS = [td_ntuple, ppo, alphazero]
 
 
 def run_command(*arguments: str) -> subprocess.CompletedProcess[str]:

@@ -19,10 +19,10 @@ from agents.search_board import embedded, embedded_square
 from agents.weight_file import CheckpointError
 from othello_env import BLACK, Game, Position, backend
 from tests.conftest import REPOSITORY
-from training.checkpoints import read_checkpoint, write_checkpoint
+from training.checkpoints import TrainingDivergedError, read_checkpoint, write_checkpoint
 from training.evaluation.match import play_match
 from training.evaluation.openings import load_openings, random_openings
-from training.run import TrainingDivergedError, save_run
+from training.run import save_run
 from training.td_kernels import NUM_COLUMNS, Lessons, Rules, learn, play, search
 from training.td_ntuple import CHECKPOINT_KIND, NETWORK_FILE, PRESETS, TRAINER, Learner, Settings, main
 
