@@ -147,7 +147,7 @@ def from_arrays(module: nn.Module, arrays: dict[str, npt.NDArray[Any]]) -> None:
         state[name].copy_(torch.from_numpy(array.astype(np.float32)))
 
 
-def planes_of(own: BitboardArray, opp: BitboardArray, legal_moves: BitboardArray, *, board_size: int) -> Tensor:
+def planes_of(own: BitboardArray, opp: BitboardArray, *, legal_moves: BitboardArray, board_size: int) -> Tensor:
     """What the network sees: [L, 3, n, n] uint8 of 0 and 1, laid out with the planes last. Arrays: [L] uint64."""
     num_squares = board_size**2
     planes = np.empty((len(own), num_squares, NUM_PLANES), dtype=np.uint8)
@@ -156,7 +156,7 @@ def planes_of(own: BitboardArray, opp: BitboardArray, legal_moves: BitboardArray
     return torch.from_numpy(planes).view(len(own), board_size, board_size, NUM_PLANES).permute(0, 3, 1, 2)
 
 
-def inference_copy(network: PolicyValueNetwork, device: torch.device, dtype: torch.dtype) -> PolicyValueNetwork:
+def inference_copy(network: PolicyValueNetwork, device: torch.device, *, dtype: torch.dtype) -> PolicyValueNetwork:
     """A copy that answers fast and does not learn, in the given type."""
     copied = copy.deepcopy(network).to(device=device, dtype=dtype, memory_format=torch.channels_last)  # type: ignore[call-overload]
     for parameter in copied.parameters():

@@ -32,7 +32,7 @@ def fastest_dtype(architecture: Architecture, device: torch.device) -> torch.dty
     speeds = {}
     network = PolicyValueNetwork(architecture)
     for dtype in (torch.float32, torch.bfloat16):
-        tried = inference_copy(network, device, dtype)
+        tried = inference_copy(network, device, dtype=dtype)
         n = architecture.board_size
         planes = torch.zeros(_TRIAL_BATCH, 3, n, n, dtype=dtype, device=device).contiguous(memory_format=torch.channels_last)
         speeds[dtype] = _calls_per_second(tried, planes)
@@ -78,7 +78,7 @@ class NetworkEvaluator:
         with torch.inference_mode():
             for start in range(0, len(positions), size):
                 part = slice(start, start + size)
-                planes = planes_of(positions.own[part], positions.opp[part], positions.legal_moves[part], board_size=n)
+                planes = planes_of(positions.own[part], positions.opp[part], legal_moves=positions.legal_moves[part], board_size=n)
                 outputs = self.network(planes.to(self.device).to(self.dtype))
                 logits[part] = outputs.policy_logits.float().cpu().numpy()
                 values[part] = torch.tanh(outputs.value_logits.float() / 2).cpu().numpy()
@@ -91,7 +91,7 @@ def network_evaluator(
     """An evaluator with a copy of the network. device: by default the CPU. dtype: by default what is fastest there."""
     place = torch.device("cpu") if device is None else device
     kind = _fastest_dtype(network.architecture, place) if dtype is None else dtype
-    return NetworkEvaluator(inference_copy(network, place, kind), place, kind)
+    return NetworkEvaluator(inference_copy(network, place, dtype=kind), place, kind)
 
 
 @dataclass(frozen=True, slots=True)

@@ -172,7 +172,7 @@ class Learner:
         return min(1.0, self.games_done / self.settings.games)
 
     def _current_evaluator(self) -> NetworkEvaluator:
-        return NetworkEvaluator(inference_copy(self.network, self._device, self.dtype), self._device, self.dtype)
+        return NetworkEvaluator(inference_copy(self.network, self._device, dtype=self.dtype), self._device, self.dtype)
 
     def _plan(self) -> SearchPlan:
         """The searches of the next ply: few simulations while the network knows little, more later."""
@@ -187,7 +187,7 @@ class Learner:
     def advance(self) -> None:
         """Play one move in each game, and learn as much as the ratio allows."""
         settings, replay = self.settings, self._replay
-        replay.add(self._self_play.play_ply(self._evaluator, self._plan(), self._rng))
+        replay.add(self._self_play.play_ply(self._evaluator, self._plan(), rng=self._rng))
         if replay.size < min(_FIRST_BATCHES * settings.batch_size, settings.replay_positions):
             return
         steps_before = self._steps_done
@@ -199,8 +199,8 @@ class Learner:
     def _learn(self, batch: Samples) -> None:
         """One step of the optimiser. Raises `TrainingDivergedError` where the loss is not finite; the weights stay as they were."""
         settings, device, num_squares = self.settings, self._device, self.settings.board_size**2
-        set_learning_rate(self._optimizer, settings.learning_rate, self.games_done / settings.games)
-        planes = planes_of(batch.own, batch.opp, batch.legal_moves, board_size=settings.board_size)
+        set_learning_rate(self._optimizer, settings.learning_rate, progress=self.games_done / settings.games)
+        planes = planes_of(batch.own, batch.opp, legal_moves=batch.legal_moves, board_size=settings.board_size)
         legal_mask = torch.nn.functional.pad(torch.from_numpy(unpack(batch.legal_moves, num_squares)) == 1, (0, 1))
         value_target = (1 - settings.root_value_share) * batch.outcome + settings.root_value_share * batch.root_value
         with torch.autocast(device.type, dtype=torch.bfloat16, enabled=self.dtype == torch.bfloat16):
@@ -210,8 +210,8 @@ class Learner:
                 policy_loss(
                     outputs.policy_logits.float(),
                     legal_mask.to(device),
-                    torch.from_numpy(batch.policy).to(device).float(),
-                    torch.from_numpy(batch.policy_mask).to(device).float(),
+                    target=torch.from_numpy(batch.policy).to(device).float(),
+                    weight=torch.from_numpy(batch.policy_mask).to(device).float(),
                 ),
                 value_loss(outputs.value_logits.float(), torch.from_numpy(value_target.astype(np.float32)).to(device)),
                 ownership_loss(outputs.ownership_logits.float(), torch.from_numpy(_ownership(batch, num_squares)).to(device)),

@@ -17,7 +17,7 @@ def masked_log_softmax(logits: Tensor, mask: Tensor) -> Tensor:
     return log_policy.masked_fill(~mask, lowest)
 
 
-def policy_loss(logits: Tensor, mask: Tensor, target: Tensor, weight: Tensor) -> Tensor:
+def policy_loss(logits: Tensor, mask: Tensor, *, target: Tensor, weight: Tensor) -> Tensor:
     """The weighted mean of the Kullback-Leibler divergence of the policy from its target: 0 where they are equal.
 
     target: [N, A], rows of probabilities, 0 where the mask forbids. weight: [N], not negative; the mean is 0 where all are 0.
@@ -37,7 +37,7 @@ def ownership_loss(ownership_logits: Tensor, target: Tensor) -> Tensor:
     return functional.binary_cross_entropy_with_logits(ownership_logits, target)
 
 
-def clipped_policy_loss(log_probability: Tensor, old_log_probability: Tensor, advantage: Tensor, clip: float) -> Tensor:
+def clipped_policy_loss(log_probability: Tensor, old_log_probability: Tensor, *, advantage: Tensor, clip: float) -> Tensor:
     """The clipped surrogate of PPO (Schulman et al. 2017), to be minimised. All [N], of the actions that were taken."""
     ratio = (log_probability - old_log_probability).exp()
     return -torch.minimum(ratio * advantage, ratio.clamp(1 - clip, 1 + clip) * advantage).mean()

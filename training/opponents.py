@@ -46,7 +46,7 @@ class OpponentPool:
         """The weights of all snapshots, for a checkpoint."""
         return {f"{place}.{name}": array for place, each in enumerate(self._snapshots) for name, array in to_arrays(each).items()}
 
-    def restore(self, arrays: dict[str, npt.NDArray[Any]], added: int, like: PolicyValueNetwork) -> None:
+    def restore(self, arrays: dict[str, npt.NDArray[Any]], added: int, *, like: PolicyValueNetwork) -> None:
         """Put back what `state` gave. like: a network of the same kind. Raises `ValueError` for arrays that do not fit."""
         snapshots: list[dict[str, npt.NDArray[Any]]] = [{} for _ in range(min(added, self.capacity))]
         for key, array in arrays.items():

@@ -239,8 +239,8 @@ class Learner:
         sides = np.empty(shape, dtype=np.int8)
         learned, ended = (np.empty(shape, dtype=np.bool_) for _ in range(2))
 
-        network = inference_copy(self.network, self._device, self.dtype)
-        opponent = inference_copy(self._pool.draw(self._rng), self._device, self.dtype)
+        network = inference_copy(self.network, self._device, dtype=self.dtype)
+        opponent = inference_copy(self._pool.draw(self._rng), self._device, dtype=self.dtype)
         for ply in range(num_plies):
             sides[ply] = env.positions.side_to_move
             learned[ply] = self._plays_side[sides[ply], games]
@@ -257,10 +257,10 @@ class Learner:
         returns = lambda_returns(
             rewards,
             values,
-            sides,
-            ended,
-            last.values,
-            env.positions.side_to_move,
+            sides=sides,
+            ended=ended,
+            last_values=last.values,
+            last_sides=env.positions.side_to_move,
             learned_mask=learned,
             trace_decay=settings.trace_decay,
         )
@@ -292,7 +292,7 @@ class Learner:
     def _learn(self, batch: Samples) -> None:
         """One step of the optimiser. Raises `TrainingDivergedError` where it would not be finite; the weights stay as they were."""
         settings, device = self.settings, self._device
-        set_learning_rate(self._optimizer, settings.learning_rate, self.games_done / settings.games)
+        set_learning_rate(self._optimizer, settings.learning_rate, progress=self.games_done / settings.games)
         planes, action_mask, actions, old_log_probability, advantages, returns = (
             torch.from_numpy(getattr(batch, field.name)).to(device) for field in fields(batch)
         )
@@ -302,7 +302,7 @@ class Learner:
         log_probability = log_policy.gather(1, actions[:, None]).squeeze(1)
         losses = torch.stack(
             [
-                clipped_policy_loss(log_probability, old_log_probability, advantages, settings.clip),
+                clipped_policy_loss(log_probability, old_log_probability, advantage=advantages, clip=settings.clip),
                 value_loss(outputs.value_logits.float(), returns),
                 entropy(log_policy).mean(),
             ]

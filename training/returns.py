@@ -9,11 +9,11 @@ import numpy.typing as npt
 def lambda_returns(
     rewards: npt.NDArray[np.float32],
     values: npt.NDArray[np.float32],
+    *,
     sides: npt.NDArray[np.integer],
     ended: npt.NDArray[np.bool_],
     last_values: npt.NDArray[np.float32],
     last_sides: npt.NDArray[np.integer],
-    *,
     learned_mask: npt.NDArray[np.bool_] | None = None,
     discount: float = 1.0,
     trace_decay: float = 0.95,

@@ -259,7 +259,7 @@ def new_folder(parent: Path, name: str) -> Path:
             return folder
 
 
-def panel_openings(count: int, board_size: int, seed: Sequence[int]) -> list[Position]:
+def panel_openings(count: int, board_size: int, *, seed: Sequence[int]) -> list[Position]:
     """Openings of random plies, the same ones at every call."""
     rng = np.random.default_rng(seed)
     return list(random_openings(count, OPENING_PLIES[board_size], rng=rng, board_size=board_size))
@@ -284,7 +284,7 @@ class _Run(Generic[S, L]):
         """Train and evaluate; the exit status."""
         settings = self.learner.settings
         print(f"Training to {settings.games} games in {self.folder} (Ctrl-C stops and keeps what is learned)", flush=True)
-        done = train(self.trainer, self.learner, self.folder, checkpoint_seconds=self.arguments.checkpoint_seconds)
+        done = train(self.trainer, self.learner, folder=self.folder, checkpoint_seconds=self.arguments.checkpoint_seconds)
         python, quoted = shlex.quote(_python()), shlex.quote(str(self.folder))
         resume = f"{python} -m training.{self.trainer.name} --resume {quoted}"
         if not done:
@@ -313,7 +313,7 @@ def _python() -> str:
     return str(executable.relative_to(Path.cwd())) if executable.is_relative_to(Path.cwd()) else str(executable)
 
 
-def train(trainer: Trainer[S, L], learner: L, folder: Path, *, checkpoint_seconds: float = 30.0) -> bool:
+def train(trainer: Trainer[S, L], learner: L, *, folder: Path, checkpoint_seconds: float = 30.0) -> bool:
     """Learn until the games of the settings are done, with a progress line, metrics and checkpoints in `folder`.
 
     Returns whether they are done: False after Ctrl-C or a termination signal, which are obeyed after the current step and a
@@ -322,7 +322,7 @@ def train(trainer: Trainer[S, L], learner: L, folder: Path, *, checkpoint_second
     """
     settings = learner.settings
     panel = [make_agent(spec) for spec in PANEL[settings.board_size]]
-    openings = panel_openings(CURVE_OPENINGS, settings.board_size, CURVE_SEED)
+    openings = panel_openings(CURVE_OPENINGS, settings.board_size, seed=CURVE_SEED)
     names = metric_names(trainer, settings.board_size)
     with (
         MetricsLog(folder, "games", names, resume_step=learner.games_done) as log,
@@ -345,14 +345,14 @@ def train(trainer: Trainer[S, L], learner: L, folder: Path, *, checkpoint_second
             if rate.update(learner.positions_done):
                 progress.set_postfix_str(f"{score}{rate.per_second:.0f} positions/s", refresh=False)
             if time.monotonic() - last_checkpoint > checkpoint_seconds:
-                save_run(trainer, learner, folder)
+                save_run(trainer, learner, folder=folder)
                 last_checkpoint = time.monotonic()
-        save_run(trainer, learner, folder)
+        save_run(trainer, learner, folder=folder)
     draw_learning_curve([folder / METRICS_FILE], folder / CURVE_FILE, title=f"{trainer.name}, {settings.games} games")
     return bool(learner.games_done >= settings.games)
 
 
-def save_run(trainer: Trainer[S, L], learner: L, folder: Path) -> None:
+def save_run(trainer: Trainer[S, L], learner: L, *, folder: Path) -> None:
     """Write the network and the checkpoint of a run. Raises `TrainingDivergedError`, and writes nothing, where it has diverged."""
     learner.save_network(folder / trainer.network_file)
     learner.save(folder / CHECKPOINT_FILE)
@@ -361,7 +361,7 @@ def save_run(trainer: Trainer[S, L], learner: L, folder: Path) -> None:
 def evaluate(learner: Learner[Any], num_openings: int) -> str:
     """The table of matches against the panel."""
     size = learner.settings.board_size
-    openings = panel_openings(num_openings, size, FINAL_SEED)
+    openings = panel_openings(num_openings, size, seed=FINAL_SEED)
     agents, panel = learner.final_agents(), [make_agent(spec) for spec in PANEL[size]]
     return format_results([play_match(agent, opponent, openings, seed=FINAL_SEED[0]) for agent in agents for opponent in panel])
 

@@ -11,7 +11,7 @@ LAST_SHARE: Final = 0.05
 """What the learning rate falls to, as a share of what it begins with."""
 
 
-def set_learning_rate(optimizer: Optimizer, first: float, progress: float) -> None:
+def set_learning_rate(optimizer: Optimizer, first: float, *, progress: float) -> None:
     """Set what the rate is when this share of the run is done: it falls from `first` to a twentieth along half a cosine."""
     share = LAST_SHARE + (1 - LAST_SHARE) * (1 + math.cos(math.pi * min(1.0, progress))) / 2
     for group in optimizer.param_groups:

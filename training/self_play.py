@@ -67,7 +67,7 @@ class SelfPlay:
         self._games.reset(rows, games)
         self._length[rows] = 0
 
-    def play_ply(self, evaluator: Evaluator, plan: SearchPlan, rng: np.random.Generator) -> Samples:
+    def play_ply(self, evaluator: Evaluator, plan: SearchPlan, *, rng: np.random.Generator) -> Samples:
         """Search and play one move in every game. Returns the positions of the games that ended, from their searched part on."""
         games = self._games
         full_mask = np.zeros(len(games), dtype=np.bool_)

@@ -3,8 +3,9 @@
 The value of an afterstate (the position after a move, before the reply) from the view of the side that made the move is
 tanh(s), s the sum of the weights that its tuples look up. Both sides play the move with the highest value, one move in ten at
 random. After each move the value of the afterstate before it is drawn towards the new one: towards its negative, since the
-other side made it, or, where a side moved twice because of a pass, towards the value itself. The last afterstate is drawn to
-the result. Nothing is learned from what follows a random move.
+other side made it, or, where a side moved twice because of a pass, towards the value itself: always the value of the best move, even
+where a random one is made. The last afterstate is drawn to the result, a mixture of who has won and by how many discs; without the
+discs all winning positions look alike, and the network lets weak opponents come back.
 
 Each weight has its own step size, from temporal coherence (Beal and Smith 1999): the size of the sum of its errors over the sum
 of their sizes, 1 while they agree, small once they cancel. Many games run in lockstep; a weight that several of them look up at
@@ -36,7 +37,7 @@ from othello_env import Position, backend
 from othello_env.position import BLACK
 from training.checkpoints import TrainingDivergedError, read_checkpoint, write_checkpoint
 from training.run import PANEL, Trainer, run_trainer
-from training.td_kernels import ABSOLUTE_ERRORS, ERRORS, NUM_COLUMNS, Games, Rules, play_and_learn
+from training.td_kernel import ABSOLUTE_ERRORS, ERRORS, NUM_COLUMNS, Games, Rules, play_and_learn
 
 NETWORK_FILE: Final = "ntuple.safetensors"
 CHECKPOINT_KIND: Final = "td_ntuple checkpoint"
@@ -44,6 +45,7 @@ METRICS: Final = ("mean_absolute_error",)
 
 # Moves of all games between two looks at the clock.
 _PLIES_PER_ADVANCE: Final = 64
+_DEEPEST: Final = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +64,8 @@ class Settings:
     """Networks that learn side by side; the mean of their weights is the result. Each takes a thread."""
     parallel_games: int = 256
     """Games that a network plays in lockstep. The first ones begin with random moves."""
+    margin_share: float = 0.8
+    """How much of a game's result is the disc difference, as a share of the board; the rest is who has won."""
     depth: int = 1
     """How many moves ahead both sides look."""
     shallow_share: float = 0.3
@@ -73,13 +77,13 @@ class Settings:
     settling_share: float = 0.5
     """Share of the run, at its end, in which the step sizes fall to nothing."""
     epsilon: float = 0.1
-    """Chance that a move is random. Nothing is learned from what follows a random move."""
+    """Chance that a move is random. What came before is drawn to the value of the best move all the same."""
     evaluate_every: int = 60_000
     """Games between two evaluations."""
 
     def check(self) -> None:
         """Raise `ValueError` for a number that no run can use, with its name."""
-        for name in ("games", "members", "parallel_games", "evaluate_every", "num_stages"):
+        for name in ("games", "members", "parallel_games", "evaluate_every", "num_stages", "depth"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} {getattr(self, name)}: must be at least 1")
         for name in ("seed", "random_plies"):
@@ -87,9 +91,13 @@ class Settings:
                 raise ValueError(f"{name} {getattr(self, name)}: must not be negative")
         if not (self.step_size > 0 and math.isfinite(self.step_size)):
             raise ValueError(f"step_size {self.step_size}: must be a number above 0")
-        for name in ("epsilon", "settling_share"):
+        for name in ("epsilon", "settling_share", "shallow_share", "margin_share"):
             if not 0 <= getattr(self, name) <= 1:
                 raise ValueError(f"{name} {getattr(self, name)}: must be between 0 and 1")
+        if self.depth > _DEEPEST:
+            raise ValueError(f"depth {self.depth}: at most {_DEEPEST}, which takes thousands of times as long as 1")
+        if self.random_plies > self.board_size**2 or self.seed >= 1 << 63:
+            raise ValueError(f"random_plies {self.random_plies}, seed {self.seed}: at most {self.board_size**2}, and below 2**63")
         if self.board_size not in PANEL:
             raise ValueError(f"board_size {self.board_size}: expected one of {', '.join(map(str, sorted(PANEL)))}")
         if self.num_stages > self.board_size**2 // 2:
@@ -107,7 +115,7 @@ class Member:
     """One of the networks that learn side by side, with its step sizes and games.
 
     weights: [num_stages, stage_stride] float32, of each stage the weights and one of value 0 behind them. memory: see
-    `td_kernels.learn`.
+    `td_kernel.learn`.
     """
 
     def __init__(self, settings: Settings, patterns: Patterns, start: tuple[np.uint64, np.uint64], rng: np.random.Generator) -> None:
@@ -195,7 +203,7 @@ class Learner:
         settling = min(1.0, remaining / settings.settling_share) if settings.settling_share else 1.0
         step_size = settings.step_size / self._num_lookups * settling
 
-        rules = Rules(self.patterns, depth, settings.epsilon, settings.random_plies, *self.start)
+        rules = Rules(self.patterns, depth, settings.margin_share, settings.epsilon, settings.random_plies, *self.start)
         totals = np.zeros((len(self.members), 3))
 
         def play_member(number: int) -> None:

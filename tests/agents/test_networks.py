@@ -43,7 +43,7 @@ def batch_of(board_size: int, rng: np.random.Generator, count: int = 40) -> Posi
 @pytest.mark.parametrize("board_size", [4, 6, 8])
 def test_planes_are_those_of_the_environment(board_size: int, rng: np.random.Generator) -> None:
     batch = batch_of(board_size, rng)
-    planes = planes_of(batch.own, batch.opp, batch.legal_moves, board_size=board_size)
+    planes = planes_of(batch.own, batch.opp, legal_moves=batch.legal_moves, board_size=board_size)
     observed = ObservationFormat(board_size, channels="first", legal_plane=True).observe_batch(batch.own, batch.opp, batch.legal_moves)
     np.testing.assert_array_equal(planes.numpy(), observed["observation"])
     assert planes.dtype == torch.uint8
@@ -52,7 +52,7 @@ def test_planes_are_those_of_the_environment(board_size: int, rng: np.random.Gen
 @pytest.mark.parametrize("board_size", [4, 6, 8])
 def test_outputs_have_their_shapes_and_the_pass_a_logit_of_0(board_size: int, rng: np.random.Generator) -> None:
     batch = batch_of(board_size, rng)
-    planes = planes_of(batch.own, batch.opp, batch.legal_moves, board_size=board_size).float()
+    planes = planes_of(batch.own, batch.opp, legal_moves=batch.legal_moves, board_size=board_size).float()
     outputs = network_of(board_size)(planes)
     count, squares = len(batch), board_size**2
     assert outputs.policy_logits.shape == (count, squares + 1)
@@ -64,14 +64,14 @@ def test_outputs_have_their_shapes_and_the_pass_a_logit_of_0(board_size: int, rn
 
 def test_a_new_network_has_a_uniform_policy_and_even_values() -> None:
     start = PositionBatch.start(3)
-    outputs = PolicyValueNetwork(Architecture())(planes_of(start.own, start.opp, start.legal_moves, board_size=8).float())
+    outputs = PolicyValueNetwork(Architecture())(planes_of(start.own, start.opp, legal_moves=start.legal_moves, board_size=8).float())
     assert torch.equal(outputs.policy_logits[:, 1:-1], outputs.policy_logits[:, :-2])
     assert outputs.value_logits.abs().max() < 1
 
 
 def test_one_position_is_answered_as_in_a_batch(rng: np.random.Generator) -> None:
     batch, network = batch_of(6, rng), network_of()
-    planes = planes_of(batch.own, batch.opp, batch.legal_moves, board_size=6).float()
+    planes = planes_of(batch.own, batch.opp, legal_moves=batch.legal_moves, board_size=6).float()
     together = network(planes)
     for row in (0, 7):
         alone = network(planes[row : row + 1])
@@ -115,8 +115,8 @@ def test_a_file_with_other_things_in_it_is_refused(tmp_path: Path, change: Any) 
 
 def test_a_copy_for_inference_does_not_follow_the_training(rng: np.random.Generator) -> None:
     network, batch = network_of(), batch_of(6, rng)
-    planes = planes_of(batch.own, batch.opp, batch.legal_moves, board_size=6)
-    copied = inference_copy(network, torch.device("cpu"), torch.float32)
+    planes = planes_of(batch.own, batch.opp, legal_moves=batch.legal_moves, board_size=6)
+    copied = inference_copy(network, torch.device("cpu"), dtype=torch.float32)
     before = copied(planes.float()).value_logits
     torch.testing.assert_close(before, network(planes.float()).value_logits, rtol=1e-4, atol=1e-4)
     with torch.no_grad():
@@ -148,5 +148,5 @@ def test_an_impossible_architecture_is_refused(blocks: int, channels: int, board
 
 def test_a_value_is_between_a_loss_and_a_win() -> None:
     position = PositionBatch.from_positions([Position.start(6)])
-    outputs = network_of()(planes_of(position.own, position.opp, position.legal_moves, board_size=6).float() * 1e4)
+    outputs = network_of()(planes_of(position.own, position.opp, legal_moves=position.legal_moves, board_size=6).float() * 1e4)
     assert -1 <= torch.tanh(outputs.value_logits / 2).item() <= 1

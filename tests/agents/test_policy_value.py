@@ -26,7 +26,7 @@ def test_the_evaluator_gives_the_networks_answers(rng: np.random.Generator) -> N
     network, batch = network_of(6), batch_of(6, rng)
     evaluator = network_evaluator(network, dtype=torch.float32)
     logits, values = evaluator.evaluate(batch, rng)
-    outputs = network(planes_of(batch.own, batch.opp, batch.legal_moves, board_size=6).float())
+    outputs = network(planes_of(batch.own, batch.opp, legal_moves=batch.legal_moves, board_size=6).float())
     assert logits is not None
     np.testing.assert_allclose(logits, outputs.policy_logits.detach(), atol=1e-3)
     np.testing.assert_allclose(values, np.tanh(outputs.value_logits.detach().numpy() / 2), atol=1e-3)

@@ -360,12 +360,12 @@ def lockstep_games() -> None:
     games = {size: SelfPlay(size, 8, random_plies=8, rng=rng) for size in (settings.parallel_games, 1)}
 
     def lockstep() -> float:
-        games[settings.parallel_games].play_ply(timed, plan, rng)
+        games[settings.parallel_games].play_ply(timed, plan, rng=rng)
         return float(settings.parallel_games)
 
     def one_at_a_time() -> float:
         for _ in range(30):
-            games[1].play_ply(evaluator, alone, rng)
+            games[1].play_ply(evaluator, alone, rng=rng)
         return 30.0
 
     contestants: dict[str, Contestant] = {f"{settings.parallel_games} games in lockstep": lockstep, "one game at a time": one_at_a_time}

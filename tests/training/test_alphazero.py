@@ -129,13 +129,13 @@ def test_learning_fits_what_it_is_shown() -> None:
     """The same batch again and again: the policy, the value and the owners of the squares come to be its targets."""
     learner = Learner(replace(SMALL, learning_rate=5e-3, root_value_share=0.25, ownership_weight=1.0))
     while learner._replay.size < 200:
-        learner._replay.add(learner._self_play.play_ply(learner._evaluator, learner._plan(), learner._rng))
+        learner._replay.add(learner._self_play.play_ply(learner._evaluator, learner._plan(), rng=learner._rng))
     batch = learner._replay.draw(8, np.random.default_rng(0))
     batch.policy_mask[:] = True
     batch.root_value[:] = np.linspace(-0.5, 0.5, 8)
     for _ in range(400):
         learner._learn(batch)
-    planes = planes_of(batch.own, batch.opp, batch.legal_moves, board_size=6).float()
+    planes = planes_of(batch.own, batch.opp, legal_moves=batch.legal_moves, board_size=6).float()
     outputs = learner.network(planes)
     legal = unpack(batch.legal_moves, 36) == 1
     policy = outputs.policy_logits[:, :-1].masked_fill(torch.from_numpy(~legal), -torch.inf).softmax(1).detach().numpy()
@@ -150,7 +150,7 @@ def test_learning_fits_what_it_is_shown() -> None:
 
 def test_training_that_diverges_stops_before_the_weights_are_spoilt(tmp_path: Path) -> None:
     learner = advance(Learner(SMALL), 40)
-    save_run(TRAINER, learner, tmp_path)
+    save_run(TRAINER, learner, folder=tmp_path)
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     batch = learner._replay.draw(64, np.random.default_rng(0))
     batch.root_value[:] = np.nan

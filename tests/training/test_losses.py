@@ -50,17 +50,17 @@ def test_the_clipped_loss_is_the_one_worked_out_by_hand() -> None:
         (1.5, -2.0, 3.0),
         (0.5, -2.0, 1.6),
     ):
-        found = clipped_policy_loss(logs(0.4 * ratio), logs(0.4), torch.tensor([advantage]), 0.2)
+        found = clipped_policy_loss(logs(0.4 * ratio), logs(0.4), advantage=torch.tensor([advantage]), clip=0.2)
         assert found.item() == pytest.approx(loss, rel=1e-5)
     # The mean of several.
-    found = clipped_policy_loss(logs(0.6, 0.2), logs(0.4, 0.4), torch.tensor([2.0, 2.0]), 0.2)
+    found = clipped_policy_loss(logs(0.6, 0.2), logs(0.4, 0.4), advantage=torch.tensor([2.0, 2.0]), clip=0.2)
     assert found.item() == pytest.approx((-2.4 - 1.0) / 2, rel=1e-5)
 
 
 @pytest.mark.parametrize(("ratio", "advantage", "moves"), [(1.5, 2.0, False), (0.5, 2.0, True), (1.5, -2.0, True), (0.5, -2.0, False)])
 def test_beyond_the_clip_only_the_way_back_has_a_gradient(ratio: float, advantage: float, moves: bool) -> None:
     log_probability = logs(0.4 * ratio).requires_grad_()
-    clipped_policy_loss(log_probability, logs(0.4), torch.tensor([advantage]), 0.2).backward()  # type: ignore[no-untyped-call]
+    clipped_policy_loss(log_probability, logs(0.4), advantage=torch.tensor([advantage]), clip=0.2).backward()  # type: ignore[no-untyped-call]
     assert log_probability.grad is not None
     assert (log_probability.grad.item() != 0) == moves
 
@@ -71,14 +71,14 @@ def test_the_policy_loss_is_a_divergence_weighted_by_row() -> None:
     target = torch.tensor([[0.5, 0.5, 0.0], [0.5, 0.5, 0.0]])
     # 0.5 ln(0.5 / 0.25) + 0.5 ln(0.5 / 0.75); the second row is equal to its target.
     divergence = 0.5 * math.log(2) + 0.5 * math.log(2 / 3)
-    assert policy_loss(logits, mask, target, torch.tensor([1.0, 1.0])).item() == pytest.approx(divergence / 2, rel=1e-5)
-    assert policy_loss(logits, mask, target, torch.tensor([3.0, 1.0])).item() == pytest.approx(divergence * 3 / 4, rel=1e-5)
-    assert policy_loss(logits, mask, target, torch.tensor([0.0, 1.0])).item() == pytest.approx(0, abs=1e-6)
-    assert policy_loss(logits, mask, target, torch.tensor([0.0, 0.0])).item() == 0
+    assert policy_loss(logits, mask, target=target, weight=torch.tensor([1.0, 1.0])).item() == pytest.approx(divergence / 2, rel=1e-5)
+    assert policy_loss(logits, mask, target=target, weight=torch.tensor([3.0, 1.0])).item() == pytest.approx(divergence * 3 / 4, rel=1e-5)
+    assert policy_loss(logits, mask, target=target, weight=torch.tensor([0.0, 1.0])).item() == pytest.approx(0, abs=1e-6)
+    assert policy_loss(logits, mask, target=target, weight=torch.tensor([0.0, 0.0])).item() == 0
 
 
 def test_a_target_may_leave_out_allowed_actions() -> None:
-    found = policy_loss(logs(0.25, 0.75)[None], torch.tensor([[True, True]]), torch.tensor([[1.0, 0.0]]), torch.ones(1))
+    found = policy_loss(logs(0.25, 0.75)[None], torch.tensor([[True, True]]), target=torch.tensor([[1.0, 0.0]]), weight=torch.ones(1))
     assert found.item() == pytest.approx(math.log(4), rel=1e-5)
 
 

@@ -108,7 +108,7 @@ def test_a_run_that_found_its_precision_keeps_it(tmp_path: Path, monkeypatch: py
 
 def test_the_metrics_and_the_network_of_a_run_are_there_to_be_read(tmp_path: Path) -> None:
     learner = Learner(SMALL)
-    assert train(TRAINER, learner, tmp_path)
+    assert train(TRAINER, learner, folder=tmp_path)
     with (tmp_path / METRICS_FILE).open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert rows
@@ -384,7 +384,7 @@ def test_the_learning_rate_falls_to_a_twentieth() -> None:
 @pytest.mark.parametrize("name", ["advantages", "returns", "log_probabilities"])
 def test_a_step_that_would_not_be_finite_is_not_made(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     learner = after_updates(Learner(SMALL), 1)
-    save_run(TRAINER, learner, tmp_path)
+    save_run(TRAINER, learner, folder=tmp_path)
     saved = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     weights = to_arrays(learner.network)
     samples = learner._play()
@@ -399,12 +399,12 @@ def test_a_step_that_would_not_be_finite_is_not_made(name: str, tmp_path: Path, 
 
 def test_weights_that_are_not_finite_are_not_saved(tmp_path: Path) -> None:
     learner = after_updates(Learner(SMALL), 1)
-    save_run(TRAINER, learner, tmp_path)
+    save_run(TRAINER, learner, folder=tmp_path)
     saved = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     with torch.no_grad():
         learner.network.stem.weight[0] = float("nan")
     with pytest.raises(TrainingDivergedError, match="not finite"):
-        save_run(TRAINER, learner, tmp_path)
+        save_run(TRAINER, learner, folder=tmp_path)
     with pytest.raises(TrainingDivergedError, match="diverged"):
         learner.advance()
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == saved

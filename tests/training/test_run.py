@@ -69,7 +69,7 @@ def test_a_run_stopped_by_a_signal_and_resumed_ends_like_one_that_was_not(tmp_pa
 
 def test_a_run_leaves_metrics_a_network_and_a_picture(tmp_path: Path) -> None:
     learner = Learner(SMALL)
-    assert train(td_ntuple.TRAINER, learner, tmp_path)
+    assert train(td_ntuple.TRAINER, learner, folder=tmp_path)
     with (tmp_path / "metrics.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     names = ["games", "positions", "score", "score random", "score greedy", "score positional", "mean_absolute_error"]
@@ -124,6 +124,11 @@ def test_a_wrong_argument_is_refused_in_one_line(tmp_path: Path, monkeypatch: py
         (["--preset=week"], "preset 'week': expected one of minute, ten-minutes, hour"),
         (["--parallel-games", "0"], "parallel_games 0"),
         (["--members", "0"], "members 0"),
+        (["--depth", "0"], "depth 0"),
+        (["--depth", "99"], "depth 99: at most 6"),
+        (["--shallow-share", "nan"], "shallow_share nan"),
+        (["--margin-share", "1.1"], "margin_share 1.1"),
+        (["--seed", str(1 << 64)], "below 2**63"),
         (["--epsilon", "1.5"], "epsilon 1.5"),
         (["--settling-share", "-1"], "settling_share -1"),
         (["--num-stages", "100"], "num_stages 100"),
@@ -204,7 +209,7 @@ def test_a_disk_that_is_full_stops_the_run_with_the_last_good_checkpoint(tmp_pat
     """A limit to the size of files does here what a full disk does: writing fails in the middle."""
     folder = tmp_path / "run"
     folder.mkdir()
-    save_run(td_ntuple.TRAINER, Learner(SMALL), folder)
+    save_run(td_ntuple.TRAINER, Learner(SMALL), folder=folder)
     before = (folder / CHECKPOINT_FILE).read_bytes()
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, limits[1]))
@@ -222,7 +227,7 @@ def test_a_disk_that_is_full_stops_the_run_with_the_last_good_checkpoint(tmp_pat
 
 
 def test_training_that_diverges_ends_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    save_run(td_ntuple.TRAINER, Learner(SMALL), tmp_path)
+    save_run(td_ntuple.TRAINER, Learner(SMALL), folder=tmp_path)
     before = (tmp_path / CHECKPOINT_FILE).read_bytes()
     monkeypatch.setattr(Learner, "advance", lambda learner: learner.members[0].weights.fill(float("nan")))
     with pytest.raises(SystemExit, match=r"^td_ntuple: training has diverged: [^\n]*; the last good weights and checkpoint are in [^\n]*$"):

@@ -17,7 +17,7 @@ PLAN = SearchPlan(SearchSettings(simulations=6, method="gumbel"), SearchSettings
 
 
 def play(games: SelfPlay, plies: int, rng: np.random.Generator) -> list[Samples]:
-    return [games.play_ply(RolloutEvaluator(), PLAN, rng) for _ in range(plies)]
+    return [games.play_ply(RolloutEvaluator(), PLAN, rng=rng) for _ in range(plies)]
 
 
 def own_account(board_size: int, num_games: int, plies: int, seed: int) -> tuple[list[Samples], list[list[list[Position]]], SelfPlay]:
@@ -31,7 +31,7 @@ def own_account(board_size: int, num_games: int, plies: int, seed: int) -> tuple
         for positions, position in zip(running, before, strict=True):
             positions.append(position)
         lengths = games._length.copy()
-        found.append(games.play_ply(RolloutEvaluator(), PLAN, rng))
+        found.append(games.play_ply(RolloutEvaluator(), PLAN, rng=rng))
         over = np.flatnonzero(games._length != lengths + 1)
         ended.append([running[row] for row in over])
         for row in over:

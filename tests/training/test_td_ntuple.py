@@ -23,10 +23,11 @@ from training.checkpoints import TrainingDivergedError, read_checkpoint, write_c
 from training.evaluation.match import play_match
 from training.evaluation.openings import load_openings, random_openings
 from training.run import save_run
-from training.td_kernels import NUM_COLUMNS, Lessons, Rules, learn, play, search
+from training.td_kernel import NUM_COLUMNS, Lessons, Rules, learn, play, search
 from training.td_ntuple import CHECKPOINT_KIND, NETWORK_FILE, PRESETS, TRAINER, Learner, Settings, main
 
-SMALL = Settings(games=300, members=1, parallel_games=32, board_size=6, num_stages=2, evaluate_every=100)
+MARGIN_SHARE = 0.75
+SMALL = Settings(games=300, members=1, margin_share=MARGIN_SHARE, parallel_games=32, board_size=6, num_stages=2, evaluate_every=100)
 
 
 def play_plies(learner: Learner, plies: int) -> Learner:
@@ -40,7 +41,7 @@ def move_without_learning(learner: Learner) -> Lessons:
     member, settings = learner.members[0], learner.settings
     shape = (settings.parallel_games, 2, len(learner.patterns.empty_indices))
     lessons = Lessons(np.zeros(shape, dtype=np.int32), np.zeros(shape[:2]), np.zeros(shape[0], dtype=np.bool_))
-    rules = Rules(learner.patterns, settings.depth, settings.epsilon, settings.random_plies, *learner.start)
+    rules = Rules(learner.patterns, settings.depth, settings.margin_share, settings.epsilon, settings.random_plies, *learner.start)
     play(member.games, member.weights.ravel(), rules, lessons)
     return lessons
 
@@ -145,13 +146,20 @@ def sum_for(network: NTupleNetwork, side: int, position: Position) -> tuple[npt.
     return network.indices(*discs)[0], float(network.values(*discs)[0])
 
 
+def result_for(side: int, position: Position) -> float:
+    """The value of a finished game from a side's view: three quarters of it are the disc difference, empty squares the winner's."""
+    margin = position.score("empties_to_winner") / position.board_size**2
+    value = 0.25 * float(position.outcome or 0) + 0.75 * margin
+    return value if side == BLACK else -value
+
+
 def best_sum(network: NTupleNetwork, position: Position, depth: int) -> float:
     """Plain minimax, from the view of the side to move."""
     sums = []
     for square in position.legal_squares():
         child = position.play(square)
         if child.is_over:
-            sums.append(1e4 * float(child.outcome if position.side_to_move == BLACK else -child.outcome))
+            sums.append(float(np.arctanh(np.clip(result_for(position.side_to_move, child), -0.999, 0.999))))
         elif depth == 1:
             sums.append(sum_for(network, position.side_to_move, child)[1])
         else:
@@ -163,6 +171,7 @@ def best_sum(network: NTupleNetwork, position: Position, depth: int) -> float:
 def test_targets_change_sign_with_the_side_and_end_in_the_result(board_size: Any, depth: int, games: int) -> None:
     """Against an own account of who moved where; the small board has many passes."""
     learner = Learner(replace(SMALL, epsilon=0.2, random_plies=8, board_size=board_size, depth=depth, parallel_games=games))
+    assert learner.settings.margin_share == MARGIN_SHARE
     network = give_weights(learner)
 
     def error(total: float, target: float) -> float:
@@ -193,7 +202,7 @@ def test_targets_change_sign_with_the_side_and_end_in_the_result(board_size: Any
                 for child in children:
                     if child.is_over:
                         lookups, total = sum_for(network, old.side_to_move, child)
-                        result = float(child.outcome if old.side_to_move == BLACK else -child.outcome)
+                        result = result_for(old.side_to_move, child)
                         possible.append((padded(lookups), pytest.approx(error(total, result), abs=1e-5)))
                 assert (lessons.lookups[row, 1, : network.num_lookups].tolist(), lessons.errors[row, 1]) in possible
                 ends += 1
@@ -212,12 +221,13 @@ def test_a_search_gives_the_value_inside_the_window_and_a_bound_outside(depth: i
     learner = Learner(replace(SMALL, board_size=8))
     network = give_weights(learner, 1)
     scratch = np.empty((2 * depth, len(learner.patterns.empty_indices)), dtype=np.int32)
+    rules = Rules(learner.patterns, depth, MARGIN_SHARE, 0.0, 0, *learner.start)
     for position in random_openings(count, 20, rng=rng):
         expected = best_sum(network, position, depth)
         discs = np.uint64(position.own), np.uint64(position.opp)
         for low, high in ((-0.1, 0.1), (0.1, 0.3), (-0.3, -0.1), (-np.inf, np.inf)):
             alpha, beta = expected + low, expected + high
-            found = search(*discs, alpha, beta, depth, learner.patterns, learner.members[0].weights.ravel(), scratch)
+            found = search(*discs, alpha, beta, depth, rules, learner.members[0].weights.ravel(), scratch)
             if low < 0 < high:
                 assert found == pytest.approx(expected, abs=1e-5)
             else:
@@ -313,7 +323,6 @@ def test_games_begin_with_the_wanted_number_of_random_moves() -> None:
 
 def test_a_game_that_can_be_won_at_once_is_won() -> None:
     learner = Learner(replace(SMALL, board_size=8, parallel_games=1, epsilon=0.0))
-    learner.members[0].weights[:, :-1] = 5.0  # every sum is as high as it gets
     put(learner, Game.parse("f5f4c3c6c5d6f3c4").final)
     learner.play(1)
     assert learner.games_done == 1
@@ -321,11 +330,11 @@ def test_a_game_that_can_be_won_at_once_is_won() -> None:
 
 def test_training_that_diverges_stops_with_the_last_good_checkpoint(tmp_path: Path) -> None:
     learner = play_plies(Learner(SMALL), 20)
-    save_run(TRAINER, learner, tmp_path)
+    save_run(TRAINER, learner, folder=tmp_path)
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     learner.members[0].weights[0, 5] = float("nan")
     with pytest.raises(TrainingDivergedError, match="not finite"):
-        save_run(TRAINER, learner, tmp_path)
+        save_run(TRAINER, learner, folder=tmp_path)
     with pytest.raises(TrainingDivergedError, match="not finite"):
         learner.save(tmp_path / "checkpoint.safetensors")
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before

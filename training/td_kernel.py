@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from agents.base import TIE
-from agents.ntuple_values import sum_of
+from agents.ntuple_kernel import sum_of
 from agents.search_board import EMPTY, ONE, flips_at, moves_on
 from agents.search_evaluation import Patterns, afterstate_indices, position_indices
 from agents.xorshift import below, next_word, uniform
@@ -20,8 +20,8 @@ from othello_env.bitboard import BitboardArray
 from othello_env.compiled import compiled_function, inlined, kernel, lowest_square, popcount
 from othello_env.position import BLACK
 
-# A move that ends the game counts for more than any sum of weights.
-_DECIDED: Final = 1e4
+# The value of a finished game is taken as no nearer to 1 than this, so that there is a sum of weights that has it.
+_HIGHEST_VALUE: Final = 0.999
 
 _MOST_MOVES: Final = 64
 
@@ -54,12 +54,14 @@ class Games(NamedTuple):
 class Rules(NamedTuple):
     """How games are played.
 
-    patterns: where the network looks. depth: how many moves ahead. epsilon: the chance of a random move. most_random_plies: a game
-    begins with 0 to so many of them. start_own, start_opp: the start position.
+    patterns: where the network looks. depth: how many moves ahead. margin_share: how much of a result's value is the disc
+    difference; the rest is who has won. epsilon: the chance of a random move. most_random_plies: a game begins with 0 to so many of
+    them. start_own, start_opp: the start position.
     """
 
     patterns: Patterns
     depth: int
+    margin_share: float
     epsilon: float
     most_random_plies: int
     start_own: np.uint64
@@ -103,7 +105,7 @@ def play(games: Any, weights: npt.NDArray[np.float32], rules: Any, lessons: Any)
         while moves != EMPTY:  # in the order of their values one move ahead, the best first
             square = lowest_square(moves)
             moves &= moves - ONE
-            key = _one_move_ahead(mover, other, square, flips_at(mover, other, square), patterns, weights, here, after)
+            key = _one_move_ahead(mover, other, square, flips_at(mover, other, square), rules, weights, here, after)
             place = num_moves
             while place > 0 and keys[place - 1] < key:
                 keys[place], squares[place] = keys[place - 1], squares[place - 1]
@@ -122,7 +124,7 @@ def play(games: Any, weights: npt.NDArray[np.float32], rules: Any, lessons: Any)
             for number in range(num_moves):
                 flipped = flips_at(mover, other, squares[number])
                 after_own, after_opp = mover | flipped | (ONE << np.uint64(squares[number])), other & ~flipped
-                key = -search(after_opp, after_own, -np.inf, -best_key, depth - 1, patterns, weights, scratch)
+                key = -search(after_opp, after_own, -np.inf, -best_key, depth - 1, rules, weights, scratch)
                 if key > best_key:
                     best, best_key = np.int64(number), key
         value = math.tanh(best_key)
@@ -149,7 +151,7 @@ def play(games: Any, weights: npt.NDArray[np.float32], rules: Any, lessons: Any)
         games.has_previous[game] = not ends
         lessons.ended[game] = ends
         if ends:
-            errors[game, 1] = _error(_result(after_own, after_opp), math.tanh(sum_of(weights, chosen)))
+            errors[game, 1] = _error(_result(after_own, after_opp, rules), math.tanh(sum_of(weights, chosen)))
             for k in range(size):
                 lookups[game, 1, k] = chosen[k]
             own[game], opp[game] = rules.start_own, rules.start_opp
@@ -165,34 +167,44 @@ def play(games: Any, weights: npt.NDArray[np.float32], rules: Any, lessons: Any)
 
 
 @inlined
-def _result(own: Any, opp: Any) -> Any:
-    """1, 0 or -1: who has more discs."""
+def _result(own: Any, opp: Any, rules: Any) -> Any:
+    """The value of a finished game, from -1 to 1, empty squares counted for the winner."""
     difference = popcount(own) - popcount(opp)
-    return np.float64(np.int64(difference > 0) - np.int64(difference < 0))
+    outcome = np.int64(difference > 0) - np.int64(difference < 0)
+    margin = difference + outcome * popcount(rules.patterns.board & ~(own | opp))
+    return (1 - rules.margin_share) * outcome + rules.margin_share * margin / rules.patterns.num_squares
 
 
 @inlined
-def _one_move_ahead(own: Any, opp: Any, square: Any, flipped: Any, patterns: Any, weights: Any, here: Any, after: Any) -> Any:
-    """The sum for an afterstate, or its result, which counts for more. `here` is what is looked up before the move."""
+def _sum_of_result(own: Any, opp: Any, rules: Any) -> Any:
+    """The sum of weights that would have the value of a finished game."""
+    return math.atanh(min(max(_result(own, opp, rules), -_HIGHEST_VALUE), _HIGHEST_VALUE))
+
+
+@inlined
+def _one_move_ahead(own: Any, opp: Any, square: Any, flipped: Any, rules: Any, weights: Any, here: Any, after: Any) -> Any:
+    """The sum for an afterstate, or what stands for its result. `here` is what is looked up before the move."""
+    patterns = rules.patterns
     after_own, after_opp = own | flipped | (ONE << np.uint64(square)), opp & ~flipped
     replies = moves_on(after_opp, after_own, patterns.board)
     if replies == EMPTY and moves_on(after_own, after_opp, patterns.board) == EMPTY:
-        return _result(after_own, after_opp) * _DECIDED
+        return _sum_of_result(after_own, after_opp, rules)
     afterstate_indices(square, flipped, after_own, after_opp, replies, patterns, here, after)
     return np.float64(sum_of(weights, after))
 
 
 @compiled_function
-def search(own: Any, opp: Any, alpha: Any, beta: Any, depth: Any, patterns: Any, weights: Any, scratch: Any) -> Any:
+def search(own: Any, opp: Any, alpha: Any, beta: Any, depth: Any, rules: Any, weights: Any, scratch: Any) -> Any:
     """The value of a position after the best `depth` moves, from the view of its side to move; a bound on it outside the window.
 
-    It is the sum for the last afterstate, or the result of a finished game times `_DECIDED`. scratch: [2 * depth, K] int32 or more.
+    It is the sum for the last afterstate, or what stands for the result of a finished game. scratch: [2 * depth, K] int32 or more.
     """
+    patterns = rules.patterns
     moves = moves_on(own, opp, patterns.board)
     if moves == EMPTY:
         if moves_on(opp, own, patterns.board) == EMPTY:
-            return _result(own, opp) * _DECIDED
-        return -search(opp, own, -beta, -alpha, depth, patterns, weights, scratch)
+            return _sum_of_result(own, opp, rules)
+        return -search(opp, own, -beta, -alpha, depth, rules, weights, scratch)
     here, after = scratch[2 * depth - 2], scratch[2 * depth - 1]
     if depth == 1:
         position_indices(own, opp, popcount(own | opp) + 1, patterns, here)
@@ -202,10 +214,10 @@ def search(own: Any, opp: Any, alpha: Any, beta: Any, depth: Any, patterns: Any,
         moves &= moves - ONE
         flipped = flips_at(own, opp, square)
         if depth == 1:
-            key = _one_move_ahead(own, opp, square, flipped, patterns, weights, here, after)
+            key = _one_move_ahead(own, opp, square, flipped, rules, weights, here, after)
         else:
             after_own = own | flipped | (ONE << np.uint64(square))
-            key = -search(opp & ~flipped, after_own, -beta, -max(alpha, best), depth - 1, patterns, weights, scratch)
+            key = -search(opp & ~flipped, after_own, -beta, -max(alpha, best), depth - 1, rules, weights, scratch)
         best = max(best, key)
     return best
 
