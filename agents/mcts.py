@@ -26,7 +26,7 @@ from agents.ntuple import NTupleEvaluator, NTupleNetwork
 from othello_env import backend
 from othello_env.batch import PositionBatch
 from othello_env.bitboard import BitboardArray, unpack
-from othello_env.compiled import GEOMETRY, flips, kernel, legal_moves, lowest_square, popcount, unpacked
+from othello_env.compiled import GEOMETRY, flips, inlined, kernel, legal_moves, lowest_square, popcount, unpacked
 
 Method = Literal["puct", "gumbel"]
 
@@ -75,6 +75,9 @@ class SearchSettings:
     Gumbel considers the `max_considered_actions` moves with the highest logit plus `gumbel_scale` times Gumbel noise (0: the
     highest logits, ties at random), and halves them in turn; a value counts (visit_offset + n) * value_scale times against a
     logit, where n is the number of visits of the most visited move.
+
+    margin_share: how much of the value of a finished game is the disc difference, as a share of the board and with the empty squares
+    for the winner; the rest is who has won. It must be what the evaluator's values mean.
     """
 
     simulations: int
@@ -89,6 +92,7 @@ class SearchSettings:
     gumbel_scale: float = 1.0
     value_scale: float = 0.5
     visit_offset: float = 50.0
+    margin_share: float = 0.0
 
     def __post_init__(self) -> None:
         if self.method not in get_args(Method):
@@ -106,8 +110,9 @@ class SearchSettings:
             raise ValueError(f"simulations {self.simulations}: at most {_MOST_SIMULATIONS}")
         if self.value_scale * self.visit_offset > _MOST_SCALE:
             raise ValueError(f"value_scale {self.value_scale} times visit_offset {self.visit_offset}: at most {_MOST_SCALE:g}")
-        if not 0 <= self.noise_fraction <= 1:
-            raise ValueError(f"noise_fraction {self.noise_fraction}: must be between 0 and 1")
+        for name in ("noise_fraction", "margin_share"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise ValueError(f"{name} {getattr(self, name)}: must be between 0 and 1")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -171,7 +176,7 @@ class _Rules(NamedTuple):
 
     exploration: [S + 2] for S simulations, the factor of prior / (1 + n), by the visits of the node. considered_visits: [M + 1, S],
     for each number of considered moves the visits that a move must have in order to be tried next, by simulation. phase: [M + 1,
-    S], the number of the halving. words: of `GEOMETRY`.
+    S], the number of the halving. margin_share: as in the settings. words: of `GEOMETRY`.
     """
 
     gumbel: bool
@@ -182,6 +187,7 @@ class _Rules(NamedTuple):
     visit_offset: float
     considered_visits: npt.NDArray[np.int32]
     phase: npt.NDArray[np.int32]
+    margin_share: float
     words: BitboardArray
 
 
@@ -201,7 +207,9 @@ def search(positions: PositionBatch, evaluator: Evaluator, *, settings: SearchSe
     )
     over = positions.is_over
     if over.any():
-        result.root_values[over] = positions.outcome[over] * (1 - 2 * positions.side_to_move[over].astype(np.int8))
+        margins = positions.score("empties_to_winner")[over] / positions.pass_square
+        black_values = (1 - settings.margin_share) * positions.outcome[over] + settings.margin_share * margins
+        result.root_values[over] = black_values * (1 - 2 * positions.side_to_move[over].astype(np.int8))
         result.policy[over, -1] = 1
     running = np.flatnonzero(~over)
     for rows in _groups(positions, running, settings):
@@ -253,7 +261,8 @@ def _search_group(
     logits = None if evaluation.policy_logits is None else evaluation.policy_logits[searched]
     evaluation = Evaluation(logits, evaluation.values[searched])
     roots = roots.take(searched)
-    tree, rules = _new_tree(roots, settings), _rules(settings, n)
+    rules = _rules(settings, n)
+    tree = _new_tree(roots, settings, rules)
     _take_roots(tree, _logits_array(evaluation), evaluation.values)
     _add_noise(tree, settings, rng)
     buffers = _LeafBuffers.empty(tree.leaves.size)
@@ -322,7 +331,7 @@ class _LeafBuffers(NamedTuple):
         return PositionBatch.trusted(own, opp, side, legal, np.zeros(num_leaves, dtype=np.bool_), board_size=board_size)
 
 
-def _new_tree(roots: PositionBatch, settings: SearchSettings) -> Tree:
+def _new_tree(roots: PositionBatch, settings: SearchSettings, rules: _Rules) -> Tree:
     """Trees of the roots alone, which are the first leaves."""
     num_games = len(roots)
     num_nodes, num_edges = _tree_size(int(roots.empties.max()), settings)
@@ -364,7 +373,7 @@ def _new_tree(roots: PositionBatch, settings: SearchSettings) -> Tree:
         noise=np.zeros((num_games, _MAX_EDGES)),
     )
     tree.leaves[:, 0] = 0
-    _plant(tree, roots.own, roots.opp, roots.side_to_move, GEOMETRY[roots.board_size])
+    _plant(tree, roots.own, roots.opp, roots.side_to_move, rules)
     np.minimum(tree.num_edges[:, 0], min(settings.max_considered_actions, _MAX_EDGES), out=tree.num_considered, casting="unsafe")
     return tree
 
@@ -392,6 +401,7 @@ def _rules(settings: SearchSettings, board_size: int) -> _Rules:
         settings.visit_offset,
         visits_table,
         phase_table,
+        settings.margin_share,
         GEOMETRY[board_size],
     )
 
@@ -435,10 +445,19 @@ def _add_noise(tree: Tree, settings: SearchSettings, rng: np.random.Generator) -
 # The compiled loops. Each handles its games alone.
 
 
+@inlined
+def _result(own: Any, opp: Any, rules: Any) -> Any:
+    """The value of a finished game, see `SearchSettings`."""
+    difference, full = popcount(own) - popcount(opp), unpacked(rules.words)[4]
+    outcome = np.int64(difference > 0) - np.int64(difference < 0)
+    margin = difference + outcome * popcount(full & ~(own | opp))
+    return (1 - rules.margin_share) * outcome + rules.margin_share * margin / popcount(full)
+
+
 @kernel
-def _add_node(tree: Any, game: int, parent_edge: int, own: Any, opp: Any, side: Any, words: BitboardArray) -> Any:
+def _add_node(tree: Any, game: int, parent_edge: int, own: Any, opp: Any, side: Any, rules: Any) -> Any:
     """Add a node for a position, after a pass where one is forced, and its edges, without priors. Returns the node."""
-    geometry = unpacked(words)
+    geometry = unpacked(rules.words)
     node = np.int64(tree.nodes_used[game])
     tree.nodes_used[game] = node + 1
     is_over = False
@@ -452,8 +471,7 @@ def _add_node(tree: Any, game: int, parent_edge: int, own: Any, opp: Any, side: 
             side = np.uint8(1 - side)
     tree.own[game, node], tree.opp[game, node], tree.side[game, node] = own, opp, side
     tree.legal_moves[game, node], tree.is_over[game, node] = moves, is_over
-    difference = popcount(own) - popcount(opp)
-    tree.value[game, node] = np.int64(difference > 0) - np.int64(difference < 0) if is_over else 0
+    tree.value[game, node] = _result(own, opp, rules) if is_over else 0
     tree.parent_edge[game, node] = parent_edge
     tree.visits[game, node], tree.value_sum[game, node] = 0, 0
     edge = np.int64(tree.edges_used[game])
@@ -470,22 +488,22 @@ def _add_node(tree: Any, game: int, parent_edge: int, own: Any, opp: Any, side: 
 
 
 @kernel
-def _add_child(tree: Any, game: int, edge: int, words: BitboardArray) -> Any:
+def _add_child(tree: Any, game: int, edge: int, rules: Any) -> Any:
     """Add the node where an edge ends. Returns it."""
     node = np.int64(tree.edge_node[game, edge])
     own, opp = tree.own[game, node], tree.opp[game, node]
     move = _ONE << np.uint64(tree.edge_square[game, edge])
-    placed = move | flips(own, opp, move, unpacked(words))
-    child = _add_node(tree, game, edge, opp & ~placed, own | placed, np.uint8(1 - tree.side[game, node]), words)
+    placed = move | flips(own, opp, move, unpacked(rules.words))
+    child = _add_node(tree, game, edge, opp & ~placed, own | placed, np.uint8(1 - tree.side[game, node]), rules)
     tree.edge_child[game, edge] = child
     return child
 
 
 @kernel
-def _plant(tree: Any, own: BitboardArray, opp: BitboardArray, side: npt.NDArray[np.uint8], words: BitboardArray) -> None:
+def _plant(tree: Any, own: BitboardArray, opp: BitboardArray, side: npt.NDArray[np.uint8], rules: Any) -> None:
     """Add the roots."""
     for game in range(len(own)):
-        _add_node(tree, game, np.int64(-1), own[game], opp[game], side[game], words)
+        _add_node(tree, game, np.int64(-1), own[game], opp[game], side[game], rules)
 
 
 @kernel
@@ -560,7 +578,7 @@ def _walk(tree: Any, game: int, rules: Any, weights: npt.NDArray[np.float64]) ->
             tree.edge_pending[game, edge] += 1
             node = np.int64(tree.edge_child[game, edge])
             if node < 0:
-                node = _add_child(tree, game, edge, rules.words)
+                node = _add_child(tree, game, edge, rules)
                 break
             if tree.is_over[game, node] or tree.visits[game, node] == 0:
                 break

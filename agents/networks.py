@@ -33,8 +33,9 @@ _VALUE_UNITS: Final = 64
 class Outputs(NamedTuple):
     """What the network says of L positions, each from the view of its side to move.
 
-    policy_logits: [L, A], A = n*n + 1, the pass last and always 0. value_logits: [L], of the probability to win, a draw being half
-    a win; the value from -1 to 1 is tanh of half of it. ownership_logits: [L, n*n], of the probability that a square ends as own.
+    policy_logits: [L, A], A = n*n + 1, the pass last and always 0. value_logits: [L], twice the inverse hyperbolic tangent of the
+    value from -1 to 1: where that is the outcome alone, the logit of winning. ownership_logits: [L, n*n], of the probability that a
+    square ends as own.
     """
 
     policy_logits: Tensor
@@ -44,17 +45,23 @@ class Outputs(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Architecture:
-    """The size of a network. Raises `ValueError` for an impossible one."""
+    """The size of a network, and what its value means. Raises `ValueError` for an impossible one.
+
+    margin_share: how much of the value is the disc difference at the end, see `agents.mcts.SearchSettings`.
+    """
 
     board_size: int = 8
     blocks: int = 2
     channels: int = 32
+    margin_share: float = 0.0
 
     def __post_init__(self) -> None:
         if self.board_size not in BOARD_SIZES:
             raise ValueError(f"board_size {self.board_size}: expected one of {', '.join(map(str, BOARD_SIZES))}")
         if not 1 <= self.blocks <= 100 or not 1 <= self.channels <= 4096:
             raise ValueError(f"{self.blocks} blocks of {self.channels} channels: expected 1 to 100 of 1 to 4096")
+        if not 0 <= self.margin_share <= 1:
+            raise ValueError(f"margin_share {self.margin_share}: expected 0 to 1")
 
 
 class PolicyValueNetwork(nn.Module):
@@ -126,6 +133,12 @@ def find_device(device: Device) -> torch.device:
     if device == "cuda" and not found:
         raise ValueError("device cuda: PyTorch finds no CUDA device here")
     return torch.device("cuda" if found and device != "cpu" else "cpu")
+
+
+def repeat_exactly(device: torch.device) -> None:
+    """Have a GPU add up in the same order each time, as training needs that shall give the same weights again."""
+    if device.type == "cuda":
+        torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark = True, False
 
 
 def to_arrays(module: nn.Module) -> dict[str, npt.NDArray[Any]]:

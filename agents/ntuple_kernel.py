@@ -20,7 +20,7 @@ _ROWS_PER_THREAD: Final = 1024
 def compiled_values(network: NTupleNetwork, own: BitboardArray, opp: BitboardArray) -> npt.NDArray[np.floating]:
     """What `NTupleNetwork.values` returns, to the last bit."""
     if not network._compiled:
-        network._compiled.extend([patterns_of(network), padded_weights(network)])
+        network._compiled[:] = [patterns_of(network), padded_weights(network)]
     patterns, weights = network._compiled
     values = np.empty(len(own), dtype=weights.dtype)
     boards = (embedded(own, network.board_size), embedded(opp, network.board_size)) if network.board_size != 8 else (own, opp)

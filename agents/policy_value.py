@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 import numpy as np
 import torch
@@ -17,45 +18,42 @@ from agents.mcts import MCTSAgent, SearchSettings
 from agents.networks import Architecture, Device, PolicyValueNetwork, find_device, inference_copy, planes_of
 from othello_env.batch import PositionBatch
 
+Precision = Literal["float32", "bfloat16", "auto"]
+
 # Positions that one call of the network takes on a CPU: enough to fill the cores, few enough for their caches.
 _CPU_BATCH: Final = 1024
 _CUDA_BATCH: Final = 16384
 
-# The self-benchmark: how long each type is tried, and how much faster the short one must be.
-_TRIAL_SECONDS: Final = 0.15
+# The self-benchmark: how often each type is tried, on how many positions, and how much faster the short one must be.
+_TRIALS: Final = 8
+_CALLS: Final = 3
+_CPU_TRIAL: Final = 128
+_CUDA_TRIAL: Final = 4096
 _WORTHWHILE: Final = 1.15
-_TRIAL_BATCH: Final = 256
-
-
-def fastest_dtype(architecture: Architecture, device: torch.device) -> torch.dtype:
-    """float32, or bfloat16 where a short trial on this machine shows that the network answers clearly faster in it."""
-    speeds = {}
-    network = PolicyValueNetwork(architecture)
-    for dtype in (torch.float32, torch.bfloat16):
-        tried = inference_copy(network, device, dtype=dtype)
-        n = architecture.board_size
-        planes = torch.zeros(_TRIAL_BATCH, 3, n, n, dtype=dtype, device=device).contiguous(memory_format=torch.channels_last)
-        speeds[dtype] = _calls_per_second(tried, planes)
-    return torch.bfloat16 if speeds[torch.bfloat16] > _WORTHWHILE * speeds[torch.float32] else torch.float32
 
 
 @lru_cache
-def _fastest_dtype(architecture: Architecture, device: torch.device) -> torch.dtype:
-    with torch.random.fork_rng(devices=[]):  # the trial leaves the generator as it was
-        return fastest_dtype(architecture, device)
+def fastest_dtype(architecture: Architecture, device: torch.device) -> torch.dtype:
+    """float32, or bfloat16 where a short trial on this machine shows that the network answers clearly faster in it.
 
-
-def _calls_per_second(network: PolicyValueNetwork, planes: torch.Tensor) -> float:
-    def call() -> None:
-        network(planes).value_logits.sum().item()
-
+    Both take turns and the best of each counts, so that other work on the machine seldom changes the answer.
+    """
+    n, size = architecture.board_size, _CPU_TRIAL if device.type == "cpu" else _CUDA_TRIAL
+    with torch.random.fork_rng(devices=[]):  # leaves the generator as it was
+        network = PolicyValueNetwork(architecture)
+    shortest = {torch.float32: math.inf, torch.bfloat16: math.inf}
     with torch.inference_mode():
-        call()
-        calls, start = 0, time.perf_counter()
-        while (elapsed := time.perf_counter() - start) < _TRIAL_SECONDS:
-            call()
-            calls += 1
-    return calls / elapsed
+        for _ in range(_TRIALS):
+            for dtype, seconds in shortest.items():
+                tried = inference_copy(network, device, dtype=dtype)
+                planes = torch.zeros(size, 3, n, n, dtype=dtype, device=device).contiguous(memory_format=torch.channels_last)
+                tried(planes).value_logits.sum().item()
+                start = time.perf_counter()
+                for _ in range(_CALLS):
+                    answer = tried(planes).value_logits.sum()
+                answer.item()  # waits for the device
+                shortest[dtype] = min(seconds, time.perf_counter() - start)
+    return torch.bfloat16 if _WORTHWHILE * shortest[torch.bfloat16] < shortest[torch.float32] else torch.float32
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -90,7 +88,7 @@ def network_evaluator(
 ) -> NetworkEvaluator:
     """An evaluator with a copy of the network. device: by default the CPU. dtype: by default what is fastest there."""
     place = torch.device("cpu") if device is None else device
-    kind = _fastest_dtype(network.architecture, place) if dtype is None else dtype
+    kind = fastest_dtype(network.architecture, place) if dtype is None else dtype
     return NetworkEvaluator(inference_copy(network, place, dtype=kind), place, kind)
 
 
@@ -129,9 +127,9 @@ def _check_board_size(name: str, evaluator: NetworkEvaluator, positions: Positio
         raise ValueError(f"{name} plays on board_size {size}, not {positions.board_size}")
 
 
-def play_settings(simulations: int) -> SearchSettings:
-    """How the network's search plays in earnest: as in self-play, without noise."""
-    return SearchSettings(simulations=simulations, method="gumbel", gumbel_scale=0.0)
+def play_settings(simulations: int, *, margin_share: float) -> SearchSettings:
+    """How a network's search plays in earnest, without noise. margin_share: that of the network."""
+    return SearchSettings(simulations=simulations, method="gumbel", gumbel_scale=0.0, margin_share=margin_share)
 
 
 def policy_value_agent(evaluator: NetworkEvaluator, *, simulations: int, name: str = "policy_value") -> Agent:
@@ -140,10 +138,14 @@ def policy_value_agent(evaluator: NetworkEvaluator, *, simulations: int, name: s
         raise ValueError(f"simulations {simulations}: must not be negative")
     if simulations == 0:
         return PolicyAgent(name, evaluator)
-    return PolicyValueAgent(name, evaluator, play_settings(simulations))
+    return PolicyValueAgent(name, evaluator, play_settings(simulations, margin_share=evaluator.network.architecture.margin_share))
 
 
-def load_policy_value_agent(file: Path, *, simulations: int, device: Device = "cpu") -> Agent:
-    """The agent of a network file. Raises `CheckpointError` for a bad file, `ValueError` for a device that is not there."""
-    evaluator = network_evaluator(PolicyValueNetwork.load(file), device=find_device(device))
+def load_policy_value_agent(file: Path, *, simulations: int, device: Device = "cpu", precision: Precision = "float32") -> Agent:
+    """The agent of a network file. Raises `CheckpointError` for a bad file, `ValueError` for a device that is not there.
+
+    precision: "auto" takes what is fastest here, so that the moves may depend on the machine.
+    """
+    dtype = None if precision == "auto" else getattr(torch, precision)
+    evaluator = network_evaluator(PolicyValueNetwork.load(file), device=find_device(device), dtype=dtype)
     return policy_value_agent(evaluator, simulations=simulations, name=f"policy_value:{file.name},simulations={simulations}")

@@ -1,4 +1,4 @@
-"""Weighted piece counters: each square has a weight, a position is worth own squares minus the opponent's.
+"""Weighted disc counters: each square has a weight, a position is worth own squares minus the opponent's.
 
 The published tables are the classic opponents of the literature on learning Othello, used one move ahead, ties broken at random.
 They are for the 8x8 board; smaller boards take the parts at its corners, where what the tables say of corners and edges holds too.

@@ -38,10 +38,16 @@ def _ntuple(file: Path | None = None) -> Agent:
 
 
 # Networks need PyTorch, and load it.
-def _policy_value(file: Path | None = None, *, simulations: int = 32, device: Literal["cpu", "cuda", "auto"] = "cpu") -> Agent:
+def _policy_value(
+    file: Path | None = None,
+    *,
+    simulations: int = 32,
+    device: Literal["cpu", "cuda", "auto"] = "cpu",
+    precision: Literal["float32", "bfloat16", "auto"] = "float32",
+) -> Agent:
     from agents.policy_value import load_policy_value_agent
 
-    return load_policy_value_agent(file or SHIPPED_POLICY_VALUE, simulations=simulations, device=device)
+    return load_policy_value_agent(file or SHIPPED_POLICY_VALUE, simulations=simulations, device=device, precision=precision)
 
 
 def _factory(function: str) -> Agent:

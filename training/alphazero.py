@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -21,10 +21,10 @@ import torch
 
 from agents.base import Agent
 from agents.mcts import SearchSettings
-from agents.networks import Architecture, Device, PolicyValueNetwork, find_device, from_arrays, inference_copy, planes_of, to_arrays
-from agents.policy_value import NetworkEvaluator, fastest_dtype, policy_value_agent
+from agents.networks import Architecture, Device, PolicyValueNetwork, find_device, from_arrays, planes_of, repeat_exactly, to_arrays
+from agents.policy_value import NetworkEvaluator, fastest_dtype, network_evaluator, policy_value_agent
 from agents.weight_file import CheckpointError
-from othello_env.bitboard import unpack, unpack_contents
+from othello_env.bitboard import popcount, unpack, unpack_contents
 from othello_env.symmetry import NUM_SYMMETRIES, transform, transform_policy
 from training.checkpoints import TrainingDivergedError, check_finite, optimizer_arrays, read_checkpoint, restore_optimizer, write_checkpoint
 from training.losses import ownership_loss, policy_loss, value_loss
@@ -45,7 +45,7 @@ _BITBOARDS: Final = ("own", "opp", "legal_moves", "final_own", "final_opp")
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What a run depends on. On one machine the same settings give the same weights."""
+    """What a run depends on. On one machine the same settings give the same weights, if precision "auto" finds the same."""
 
     games: int = 60_000
     """Games of self-play in all."""
@@ -83,8 +83,10 @@ class Settings:
     """What it begins with; it falls along a cosine to a twentieth."""
     weight_decay: float = 1e-4
     """Decay of the weights, decoupled (AdamW)."""
+    margin_share: float = 0.6
+    """How much of a game's result is the disc difference, as a share of the board; the rest is who has won."""
     root_value_share: float = 0.5
-    """Share of the search's value in the value target; the outcome has the rest."""
+    """Share of the search's value in the value target; the result has the rest."""
     ownership_weight: float = 0.15
     """Weight of the loss of who owns each square in the end."""
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
@@ -104,7 +106,7 @@ class Settings:
         for name in ("learning_rate", "train_ratio"):
             if not 0 < getattr(self, name) < math.inf:
                 raise ValueError(f"{name} {getattr(self, name)}: must be a number above 0")
-        for name in ("quick_share", "full_share", "root_value_share"):
+        for name in ("quick_share", "full_share", "root_value_share", "margin_share"):
             if not 0 <= getattr(self, name) <= 1:
                 raise ValueError(f"{name} {getattr(self, name)}: a share is between 0 and 1")
         if self.board_size not in PANEL:
@@ -113,12 +115,26 @@ class Settings:
             raise ValueError(f"random_plies {self.random_plies}: at most {self.board_size**2 // 4} on this board")
         if round(self.full_share * self.parallel_games) == 0:
             raise ValueError(f"full_share {self.full_share} of {self.parallel_games} games is none: no policy would be learned")
+        if self.seed >= 1 << 63:
+            raise ValueError(f"seed {self.seed}: must be below 2**63")
         Architecture(self.board_size, self.blocks, self.channels)
+        for simulations in (self.first_simulations, self.simulations):
+            self.search(simulations)
+
+    def search(self, simulations: int) -> SearchSettings:
+        """How a game is searched in self-play. Raises `ValueError` for settings that no search can use."""
+        return SearchSettings(
+            simulations=simulations,
+            method="gumbel",
+            leaves_per_call=self.leaves_per_call,
+            value_scale=self.value_scale,
+            margin_share=self.margin_share,
+        )
 
 
 PRESETS: Final = {
     "6x6": Settings(),
-    "hour": Settings(games=45_000, board_size=8, blocks=4, channels=48, replay_positions=400_000, evaluate_every=5_000),
+    "hour": Settings(games=30_000, board_size=8, blocks=4, channels=48, replay_positions=400_000, evaluate_every=5_000),
     "gpu": Settings(
         games=1_000_000,
         board_size=8,
@@ -142,7 +158,8 @@ class Learner:
         settings.check()
         self.settings = settings
         self._device = find_device(device)
-        self._architecture = Architecture(settings.board_size, settings.blocks, settings.channels)
+        repeat_exactly(self._device)
+        self._architecture = Architecture(settings.board_size, settings.blocks, settings.channels, settings.margin_share)
         self._rng = np.random.default_rng(settings.seed)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(settings.seed)
@@ -172,17 +189,20 @@ class Learner:
         return min(1.0, self.games_done / self.settings.games)
 
     def _current_evaluator(self) -> NetworkEvaluator:
-        return NetworkEvaluator(inference_copy(self.network, self._device, dtype=self.dtype), self._device, self.dtype)
+        return network_evaluator(self.network, device=self._device, dtype=self.dtype)
 
     def _plan(self) -> SearchPlan:
         """The searches of the next ply: few simulations while the network knows little, more later."""
         settings = self.settings
         growth = settings.simulations / settings.first_simulations
         simulations = round(settings.first_simulations * growth**self._progress)
-        full = SearchSettings(
-            simulations=simulations, method="gumbel", leaves_per_call=settings.leaves_per_call, value_scale=settings.value_scale
-        )
-        return SearchPlan(full, replace(full, simulations=max(1, round(simulations * settings.quick_share))), settings.full_share)
+        quick = settings.search(max(1, round(simulations * settings.quick_share)))
+        return SearchPlan(settings.search(simulations), quick, settings.full_share)
+
+    @property
+    def computes_with(self) -> str:
+        """See `training.run.Learner`."""
+        return f"on {self._device.type} in {str(self.dtype).removeprefix('torch.')}"
 
     def advance(self) -> None:
         """Play one move in each game, and learn as much as the ratio allows."""
@@ -194,6 +214,7 @@ class Learner:
         while (self._steps_done + 1) * settings.batch_size <= settings.train_ratio * replay.added:
             self._learn(augmented(replay.draw(settings.batch_size, self._rng), settings.board_size))
         if self._steps_done > steps_before:
+            check_finite(self.network)
             self._evaluator = self._current_evaluator()
 
     def _learn(self, batch: Samples) -> None:
@@ -202,7 +223,7 @@ class Learner:
         set_learning_rate(self._optimizer, settings.learning_rate, progress=self.games_done / settings.games)
         planes = planes_of(batch.own, batch.opp, legal_moves=batch.legal_moves, board_size=settings.board_size)
         legal_mask = torch.nn.functional.pad(torch.from_numpy(unpack(batch.legal_moves, num_squares)) == 1, (0, 1))
-        value_target = (1 - settings.root_value_share) * batch.outcome + settings.root_value_share * batch.root_value
+        value_target = (1 - settings.root_value_share) * self._results(batch) + settings.root_value_share * batch.root_value
         with torch.autocast(device.type, dtype=torch.bfloat16, enabled=self.dtype == torch.bfloat16):
             outputs = self.network(planes.to(device).float())
         losses = torch.stack(
@@ -222,10 +243,19 @@ class Learner:
             raise TrainingDivergedError(f"training has diverged: losses {', '.join(map(str, found))} after {self._steps_done} steps")
         self._optimizer.zero_grad(set_to_none=True)
         (losses * torch.tensor([1.0, 1.0, settings.ownership_weight], device=device)).sum().backward()  # type: ignore[no-untyped-call]
-        torch.nn.utils.clip_grad_norm_(self.network.parameters(), _LARGEST_GRADIENT)
+        gradient = float(torch.nn.utils.clip_grad_norm_(self.network.parameters(), _LARGEST_GRADIENT))
+        if not math.isfinite(gradient):
+            raise TrainingDivergedError(f"training has diverged: a gradient of {gradient} after {self._steps_done} steps")
         self._optimizer.step()
         self._steps_done += 1
         self._losses += [*found, 1]
+
+    def _results(self, batch: Samples) -> npt.NDArray[np.float32]:
+        """The results of the games, from -1 to 1, from the view of the side to move: [N]."""
+        share, num_squares = self.settings.margin_share, self.settings.board_size**2
+        own, opp = popcount(batch.final_own).astype(np.float32), popcount(batch.final_opp).astype(np.float32)
+        margins = own - opp + batch.outcome * (num_squares - own - opp)
+        return ((1 - share) * batch.outcome + share * margins / num_squares).astype(np.float32)
 
     def take_metrics(self) -> dict[str, float]:
         """See `training.run.Learner`."""
@@ -272,8 +302,12 @@ class Learner:
 
     @classmethod
     def load(cls, path: Path, device: Device = "cpu") -> Learner:
-        """Read a checkpoint. Raises `CheckpointError` where the file is missing, damaged or of another kind."""
+        """Read a checkpoint.
+
+        Raises `CheckpointError` where the file is missing, damaged or of another kind, `ValueError` for a device that is not there.
+        """
         parts, about = read_checkpoint(path, CHECKPOINT_KIND)
+        find_device(device)
         try:
             learner = cls(Settings(**about["settings"]), device, precision=about["precision"])
             learner._restore(parts, about)
@@ -319,7 +353,7 @@ TRAINER: Final = Trainer(
     load=Learner.load,
     metrics=METRICS,
     network_file=NETWORK_FILE,
-    spec=lambda path: f"policy_value:{path},simulations=32",
+    spec=lambda path, settings: f"policy_value:{path},simulations={settings.simulations}",
     final_openings=100,
 )
 

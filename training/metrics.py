@@ -46,6 +46,7 @@ class MetricsLog:
         self._file.flush()
         for name in self._header[1:]:
             self._tensorboard.add_scalar(name, values[name], step)
+        self._tensorboard.flush()
 
 
 def _read_rows(path: Path, header: list[str], last_step: int) -> list[list[str]]:

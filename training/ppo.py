@@ -21,7 +21,7 @@ import torch
 from gymnasium.vector import AutoresetMode
 
 from agents.base import Agent
-from agents.networks import Architecture, Device, PolicyValueNetwork, find_device, from_arrays, inference_copy, to_arrays
+from agents.networks import Architecture, Device, PolicyValueNetwork, find_device, from_arrays, inference_copy, repeat_exactly, to_arrays
 from agents.policy_value import fastest_dtype, network_evaluator, policy_value_agent
 from agents.weight_file import CheckpointError
 from othello_env import OthelloVectorEnv, Position, PositionBatch, sample_legal
@@ -60,7 +60,7 @@ _OPENINGS_PER_LENGTH: Final = 500
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What a run depends on. On one machine the same settings give the same weights."""
+    """What a run depends on. On one machine the same settings give the same weights, if precision "auto" finds the same."""
 
     games: int = 30_000
     """Games of self-play in all."""
@@ -126,6 +126,8 @@ class Settings:
             raise ValueError(f"board_size {self.board_size}: expected one of {', '.join(map(str, sorted(PANEL)))}")
         if self.random_plies > self.board_size**2 // 4:
             raise ValueError(f"random_plies {self.random_plies}: at most {self.board_size**2 // 4} on this board")
+        if self.seed >= 1 << 63:
+            raise ValueError(f"seed {self.seed}: must be below 2**63")
         Architecture(self.board_size, self.blocks, self.channels)
 
 
@@ -178,6 +180,7 @@ class Learner:
         self.positions_done = 0
         self._updates_done = 0
         self._device = find_device(device)
+        repeat_exactly(self._device)
         self._rng = np.random.default_rng(settings.seed)
         architecture = Architecture(settings.board_size, settings.blocks, settings.channels)
         with torch.random.fork_rng(devices=[]):
@@ -212,6 +215,11 @@ class Learner:
         # By symmetry and square: where what is shown on the square stands on the board. The pass stays.
         num_actions = settings.board_size**2 + 1
         self._sources = np.stack([transform_policy(np.arange(num_actions), each, settings.board_size) for each in range(NUM_SYMMETRIES)])
+
+    @property
+    def computes_with(self) -> str:
+        """See `training.run.Learner`."""
+        return f"on {self._device.type} in {str(self.dtype).removeprefix('torch.')}"
 
     def advance(self) -> None:
         """Play some plies in all games and learn from them."""
@@ -364,8 +372,12 @@ class Learner:
 
     @classmethod
     def load(cls, path: Path, device: Device = "cpu") -> Learner:
-        """Read a checkpoint. Raises `CheckpointError` where the file is missing, damaged or of another kind."""
+        """Read a checkpoint.
+
+        Raises `CheckpointError` where the file is missing, damaged or of another kind, `ValueError` for a device that is not there.
+        """
         parts, about = read_checkpoint(path, CHECKPOINT_KIND)
+        find_device(device)
         try:
             learner = cls(Settings(**about["settings"]), device, precision=about["precision"])
             learner._restore(parts, about)
@@ -430,7 +442,7 @@ TRAINER: Final = Trainer(
     load=Learner.load,
     metrics=METRICS,
     network_file=NETWORK_FILE,
-    spec=lambda path: f"policy_value:{path},simulations=0",
+    spec=lambda path, _: f"policy_value:{path},simulations=0",
     final_openings=100,
 )
 

@@ -12,12 +12,14 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from types import FrameType
 from typing import Any, Final, Generic, Protocol, TypeVar
 
 import numpy as np
+import torch
 import tyro
 from filelock import FileLock, Timeout
 from tqdm import tqdm
@@ -44,6 +46,8 @@ PANEL: Final[dict[int, tuple[str, ...]]] = {
 }
 OPENING_PLIES: Final = {8: 8, 6: 4}
 CURVE_OPENINGS: Final = 50
+# Checkpoints are made so seldom that writing them takes no more than one part of so many of the time.
+_SAVING_SHARE: Final = 20
 # Of the matches, the same for all runs; as sequences they give other random numbers than any seed of self-play.
 CURVE_SEED: Final = (20_000, 1)
 FINAL_SEED: Final = (20_000, 2)
@@ -88,6 +92,11 @@ class Learner(Protocol[S]):
     @property
     def positions_done(self) -> int:
         """Moves made since the run began."""
+        ...
+
+    @property
+    def computes_with(self) -> str:
+        """For the user: on what device and in what precision; nothing where there is no choice."""
         ...
 
     def advance(self) -> None:
@@ -135,7 +144,7 @@ class Trainer(Generic[S, L]):
     load: Callable[[Path, Device], L]
     metrics: tuple[str, ...]
     network_file: str
-    spec: Callable[[Path], str]
+    spec: Callable[[Path, S], str]
     final_openings: int
 
 
@@ -161,26 +170,34 @@ class Arguments(Generic[S]):
 def run_trainer(trainer: Trainer[S, L], argv: Sequence[str] | None = None) -> None:
     """The command line of a trainer. argv: its arguments, by default those of the process."""
     argv = sys.argv[1:] if argv is None else list(argv)
-    try:
-        arguments = _parse(trainer, argv)
-        settings_type = type(next(iter(trainer.presets.values())))
-        given = {item.name for item in fields(settings_type) for word in argv if word.split("=")[0] in _flags(item.name)}  # type: ignore[arg-type]
-        given |= {"preset"} & {word.split("=")[0].removeprefix("--") for word in argv}
-        learner, folder = _prepare(trainer, arguments, given)
-    except (CheckpointError, OSError, ValueError) as error:
-        sys.exit(f"{trainer.name}: {' '.join(str(error).split())}")
-    try:
-        with FileLock(folder / ".lock", timeout=0):
+    with ExitStack() as locks:
+        try:
+            arguments = _parse(trainer, argv)
+            settings_type = type(next(iter(trainer.presets.values())))
+            given = {item.name for item in fields(settings_type) for word in argv if word.split("=")[0] in _flags(item.name)}  # type: ignore[arg-type]
+            given |= {"preset"} & {word.split("=")[0].removeprefix("--") for word in argv}
+            learner, folder = _prepare(trainer, arguments, given=given, locks=locks)
+        except Timeout as error:
+            sys.exit(f"{trainer.name}: another run is going on in {Path(error.lock_file).parent}")
+        except KeyboardInterrupt:
+            sys.exit(f"{trainer.name}: interrupted before it began")
+        except (CheckpointError, MemoryError, OSError, ValueError) as error:
+            sys.exit(f"{trainer.name}: {_one_line(error)}")
+        try:
             code = _Run(trainer, learner, folder, arguments).go()
-    except Timeout:
-        sys.exit(f"{trainer.name}: another run is going on in {folder}")
-    except KeyboardInterrupt:
-        sys.exit(f"{trainer.name}: interrupted; the weights and checkpoint last saved are in {folder}")
-    except TrainingDivergedError as error:
-        sys.exit(f"{trainer.name}: {error}; the last good weights and checkpoint are in {folder}")
-    except OSError as error:
-        sys.exit(f"{trainer.name}: cannot write: {error}; the weights and checkpoint last saved are in {folder}")
+        except KeyboardInterrupt:
+            sys.exit(f"{trainer.name}: interrupted; the weights and checkpoint last saved are in {folder}")
+        except TrainingDivergedError as error:
+            sys.exit(f"{trainer.name}: {error}; the last good weights and checkpoint are in {folder}")
+        except OSError as error:
+            sys.exit(f"{trainer.name}: cannot write: {error}; the weights and checkpoint last saved are in {folder}")
+        except (MemoryError, torch.cuda.OutOfMemoryError, ValueError) as error:
+            sys.exit(f"{trainer.name}: {_one_line(error)}; the weights and checkpoint last saved are in {folder}")
     sys.exit(code)
+
+
+def _one_line(error: BaseException) -> str:
+    return " ".join(str(error).split()) or type(error).__name__
 
 
 def _parse(trainer: Trainer[S, L], argv: Sequence[str]) -> Arguments[S]:
@@ -209,8 +226,12 @@ def _flags(name: str) -> tuple[str, str]:
     return f"--{name}", f"--{name.replace('_', '-')}"
 
 
-def _prepare(trainer: Trainer[S, L], arguments: Arguments[S], given: set[str]) -> tuple[L, Path]:
-    """What to train and where, from arguments that make sense. given: the settings that the command line names."""
+def _prepare(trainer: Trainer[S, L], arguments: Arguments[S], *, given: set[str], locks: ExitStack) -> tuple[L, Path]:
+    """What to train and where, from arguments that make sense, the folder locked.
+
+    given: the settings that the command line names. Raises `ValueError`, `CheckpointError`, `OSError`, or `Timeout` where another
+    run has the folder.
+    """
     if arguments.final_openings < 1:
         raise ValueError(f"final_openings {arguments.final_openings}: must be at least 1")
     if not arguments.checkpoint_seconds >= 0:
@@ -221,6 +242,8 @@ def _prepare(trainer: Trainer[S, L], arguments: Arguments[S], given: set[str]) -
             raise ValueError(
                 f"--{refused[0].replace('_', '-')} does not go with --resume: a run keeps its folder and its settings, but --games"
             )
+        if arguments.resume.is_dir():
+            _lock(arguments.resume, locks)  # before anything is read that another run may be about to change
         learner = trainer.load(arguments.resume / CHECKPOINT_FILE, arguments.device)
         if "games" in given:
             prolong(learner, arguments.settings.games)
@@ -232,8 +255,13 @@ def _prepare(trainer: Trainer[S, L], arguments: Arguments[S], given: set[str]) -
             if (arguments.out / name).exists():
                 raise ValueError(f"{arguments.out} has a {name} already: continue that run with --resume, or choose another --out")
         arguments.out.mkdir(parents=True, exist_ok=True)
-        return learner, arguments.out
-    return learner, new_folder(Path("runs"), time.strftime(f"{trainer.name}-%Y%m%d-%H%M%S"))
+    folder = arguments.out or new_folder(Path("runs"), time.strftime(f"{trainer.name}-%Y%m%d-%H%M%S"))
+    _lock(folder, locks)
+    return learner, folder
+
+
+def _lock(folder: Path, locks: ExitStack) -> None:
+    locks.enter_context(FileLock(folder / ".lock", timeout=0))
 
 
 def prolong(learner: Learner[Any], games: int) -> None:
@@ -284,6 +312,8 @@ class _Run(Generic[S, L]):
         """Train and evaluate; the exit status."""
         settings = self.learner.settings
         print(f"Training to {settings.games} games in {self.folder} (Ctrl-C stops and keeps what is learned)", flush=True)
+        if self.learner.computes_with:
+            print(f"The network computes {self.learner.computes_with}", flush=True)
         done = train(self.trainer, self.learner, folder=self.folder, checkpoint_seconds=self.arguments.checkpoint_seconds)
         python, quoted = shlex.quote(_python()), shlex.quote(str(self.folder))
         resume = f"{python} -m training.{self.trainer.name} --resume {quoted}"
@@ -294,7 +324,7 @@ class _Run(Generic[S, L]):
         print(evaluate(self.learner, self.arguments.final_openings))
         size = settings.board_size
         network = self.folder / self.trainer.network_file
-        spec = shlex.quote(self.trainer.spec(network))
+        spec = shlex.quote(self.trainer.spec(network, settings))
         board = "" if size == 8 else f" --board-size {size}"
         print(
             f"Weights: {network}\nLearning curve: {self.folder / CURVE_FILE}\n"
@@ -329,7 +359,8 @@ def train(trainer: Trainer[S, L], learner: L, *, folder: Path, checkpoint_second
         tqdm(total=settings.games, initial=learner.games_done, unit=" games", smoothing=0.05, dynamic_ncols=True) as progress,
         StopSignals() as stop,
     ):
-        last_checkpoint = time.monotonic()
+        save_run(trainer, learner, folder=folder)
+        last_checkpoint, wait = time.monotonic(), checkpoint_seconds
         rate, score = _Rate(learner.positions_done), ""
         while learner.games_done < settings.games and not stop.received:
             before = learner.games_done
@@ -344,9 +375,11 @@ def train(trainer: Trainer[S, L], learner: L, *, folder: Path, checkpoint_second
                 score = f"score {mean:.3f} vs {len(panel)} baselines, "
             if rate.update(learner.positions_done):
                 progress.set_postfix_str(f"{score}{rate.per_second:.0f} positions/s", refresh=False)
-            if time.monotonic() - last_checkpoint > checkpoint_seconds:
+            if time.monotonic() - last_checkpoint > wait:
+                start = time.monotonic()
                 save_run(trainer, learner, folder=folder)
                 last_checkpoint = time.monotonic()
+                wait = max(checkpoint_seconds, _SAVING_SHARE * (last_checkpoint - start))
         save_run(trainer, learner, folder=folder)
     draw_learning_curve([folder / METRICS_FILE], folder / CURVE_FILE, title=f"{trainer.name}, {settings.games} games")
     return bool(learner.games_done >= settings.games)

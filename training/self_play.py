@@ -14,8 +14,8 @@ from othello_env import PositionBatch
 from othello_env.position import BLACK
 from training.replay import Samples
 
-# Of each game: what it is remembered with, by ply.
 _BATCH_ARRAYS: Final = ("own", "opp", "side_to_move")
+# Of each game: what it is remembered with, by ply.
 _HISTORY: Final = ("own", "opp", "legal_moves", "side", "policy", "policy_mask", "root_value")
 
 

@@ -160,8 +160,7 @@ class Learner:
     def __init__(self, settings: Settings, device: Device = "cpu") -> None:
         """Raises `ValueError` for a device other than the CPU: looking up a few weights a position is no work for a GPU."""
         settings.check()
-        if device == "cuda":
-            raise ValueError("device cuda: td_ntuple learns on the CPU alone, where looking up weights is fast; use --device auto or cpu")
+        _check_device(device)
         self.settings = settings
         self.games_done = 0
         self.positions_done = 0
@@ -190,6 +189,11 @@ class Learner:
             return self._network(mean[:, :-1].ravel())
         except ValueError as error:
             raise TrainingDivergedError(f"training has diverged: {error}") from None
+
+    @property
+    def computes_with(self) -> str:
+        """See `training.run.Learner`."""
+        return ""
 
     def advance(self) -> None:
         """Play some moves in all games, and learn from each."""
@@ -249,8 +253,12 @@ class Learner:
 
     @classmethod
     def load(cls, path: Path, device: Device = "cpu") -> Learner:
-        """Read a checkpoint. Raises `CheckpointError` where the file is missing, damaged or of another kind."""
+        """Read a checkpoint.
+
+        Raises `CheckpointError` where the file is missing, damaged or of another kind, `ValueError` for a device that is not there.
+        """
         parts, about = read_checkpoint(path, CHECKPOINT_KIND)
+        _check_device(device)
         try:
             learner = cls(Settings(**about["settings"]), device)
             learner._restore(parts, about)
@@ -268,6 +276,11 @@ class Learner:
         self._error_sum, self._num_errors = float(about["error_sum"]), int(about["num_errors"])
 
 
+def _check_device(device: Device) -> None:
+    if device == "cuda":
+        raise ValueError("device cuda: td_ntuple learns on the CPU alone, where looking up weights is fast; use --device auto or cpu")
+
+
 TRAINER: Final = Trainer(
     name="td_ntuple",
     description="Train an n-tuple network by TD(0) self-play, then play it against the baselines.",
@@ -276,7 +289,7 @@ TRAINER: Final = Trainer(
     load=Learner.load,
     metrics=METRICS,
     network_file=NETWORK_FILE,
-    spec=lambda path: f"ntuple:{path}",
+    spec=lambda path, _: f"ntuple:{path}",
     final_openings=500,
 )
 

@@ -311,7 +311,7 @@ def test_large_batches_are_searched_in_groups(rng: np.random.Generator, monkeypa
 
 def test_the_memory_of_a_tree_is_known_up_front() -> None:
     settings = SearchSettings(simulations=30, leaves_per_call=7)
-    tree = mcts._new_tree(PositionBatch.start(5), settings)
+    tree = mcts._new_tree(PositionBatch.start(5), settings, mcts._rules(settings, 8))
     assert sum(array.nbytes for array in tree) == 5 * tree_bytes(settings, empties=60)
 
 
@@ -548,3 +548,36 @@ def test_more_actions_may_be_considered_than_there_are() -> None:
     for method in ("puct", "gumbel"):
         result = run(PositionBatch.start(2), simulations=10, method=method, max_considered_actions=1000)
         assert result.visit_counts.sum(axis=1).tolist() == [10, 10]
+
+
+@pytest.mark.parametrize("board_size", [4, 6, 8])
+def test_finished_games_are_worth_who_won_and_by_how_much(board_size: int, rng: np.random.Generator) -> None:
+    """In positions before the last move; with no share of the margin the outcome alone counts."""
+    games = PositionBatch.start(300, board_size)
+    last: list[Position] = []
+    while not games.is_over.all():
+        last += [
+            position
+            for position in games
+            if len(squares := position.legal_squares()) > 1 and any(position.play(s).is_over for s in squares)
+        ]
+        games.step(games.sample_moves(rng))
+    last = last[:60]
+    checked = 0
+    for share in (0.0, 0.75):
+        settings = SearchSettings(simulations=20, method="gumbel", margin_share=share)
+        found = search(PositionBatch.from_positions(last), ConstantEvaluator(), settings=settings, rng=rng)
+        for row, position in enumerate(last):
+            for square in position.legal_squares():
+                after = position.play(square)
+                if not after.is_over or not found.visit_counts[row, square]:
+                    continue
+                black = (1 - share) * after.outcome + share * after.score("empties_to_winner") / board_size**2
+                expected = black if position.side_to_move == 0 else -black
+                assert found.q_values[row, square] == pytest.approx(expected, abs=1e-6)
+                checked += 1
+    assert checked > 5
+    over = games.take(games.is_over)
+    values = search(over, ConstantEvaluator(), settings=SearchSettings(simulations=2, margin_share=0.75), rng=rng).root_values
+    black_values = 0.25 * over.outcome + 0.75 * over.score("empties_to_winner") / board_size**2
+    np.testing.assert_allclose(values, np.where(over.side_to_move == 0, black_values, -black_values), atol=1e-6)

@@ -29,7 +29,7 @@ def test_every_spec_is_described() -> None:
         "beginner",
         "heuristics",
         "ntuple:[FILE]",
-        "policy_value:[FILE],simulations=INT,device=cpu|cuda|auto",
+        "policy_value:[FILE],simulations=INT,device=cpu|cuda|auto,precision=float32|bfloat16|auto",
         "league:FILE,view=mover|black",
         "alpha_beta:[FILE],evaluation=swh|heur|bench|heuristics|ntuple,depth=INT,seconds=FLOAT,nodes=INT,solver=INT,megabytes=INT",
         "mcts:[FILE],simulations=INT,method=puct|gumbel,rollouts=INT",

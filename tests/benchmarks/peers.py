@@ -353,7 +353,7 @@ def lockstep_games() -> None:
     torch.manual_seed(0)
     evaluator = network_evaluator(PolicyValueNetwork(Architecture(8, settings.blocks, settings.channels)))
     timed = _TimedEvaluator(evaluator)
-    search = play_settings(settings.simulations)
+    search = play_settings(settings.simulations, margin_share=settings.margin_share)
     plan = SearchPlan(dataclasses.replace(search, leaves_per_call=settings.leaves_per_call, gumbel_scale=1.0), search, 1.0)
     alone = SearchPlan(dataclasses.replace(search, gumbel_scale=1.0), search, 1.0)
     rng = np.random.default_rng(0)

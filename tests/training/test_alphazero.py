@@ -125,6 +125,16 @@ def test_augmented_positions_are_images_of_the_old_ones_with_their_policies() ->
         np.testing.assert_array_equal(array, before[name])
 
 
+def test_results_are_who_won_and_by_how_much_with_the_empty_squares_for_the_winner() -> None:
+    samples = Samples.empty(3, 37)
+    samples.final_own[:] = [(1 << 20) - 1, 0b111, 0b11]  # 20, 3 and 2 discs
+    samples.final_opp[:] = [((1 << 36) - 1) ^ ((1 << 20) - 1), 0b111000, 0b11100]  # 16, 3 and 3 discs
+    samples.outcome[:] = [1, 0, -1]
+    found = Learner(replace(SMALL, margin_share=0.75))._results(samples)
+    np.testing.assert_allclose(found, [0.25 + 0.75 * 4 / 36, 0, -0.25 - 0.75 * 32 / 36], rtol=1e-6)
+    np.testing.assert_allclose(Learner(replace(SMALL, margin_share=0.0))._results(samples), [1, 0, -1])
+
+
 def test_learning_fits_what_it_is_shown() -> None:
     """The same batch again and again: the policy, the value and the owners of the squares come to be its targets."""
     learner = Learner(replace(SMALL, learning_rate=5e-3, root_value_share=0.25, ownership_weight=1.0))
@@ -140,7 +150,7 @@ def test_learning_fits_what_it_is_shown() -> None:
     legal = unpack(batch.legal_moves, 36) == 1
     policy = outputs.policy_logits[:, :-1].masked_fill(torch.from_numpy(~legal), -torch.inf).softmax(1).detach().numpy()
     assert np.abs(policy - batch.policy[:, :-1]).max() < 0.1
-    expected = 0.75 * batch.outcome + 0.25 * batch.root_value
+    expected = 0.75 * learner._results(batch) + 0.25 * batch.root_value
     np.testing.assert_allclose(torch.tanh(outputs.value_logits / 2).detach(), expected, atol=0.1)
     owned = unpack(batch.final_own, 36).astype(float) - unpack(batch.final_opp, 36)
     found = 2 * torch.sigmoid(outputs.ownership_logits).detach().numpy() - 1
@@ -157,6 +167,11 @@ def test_training_that_diverges_stops_before_the_weights_are_spoilt(tmp_path: Pa
     weights = to_arrays(learner.network)
     with pytest.raises(TrainingDivergedError, match="losses .*nan"):
         learner._learn(batch)
+    gradients = Learner.load(tmp_path / "checkpoint.safetensors")
+    with torch.no_grad():
+        gradients.network.value.weight.fill_(3e38)  # the loss is finite, and what it says of the weights is not
+    with pytest.raises(TrainingDivergedError):
+        gradients._learn(learner._replay.draw(64, np.random.default_rng(0)))
     assert all((to_arrays(learner.network)[name] == array).all() for name, array in weights.items())
     with torch.no_grad():
         learner.network.stem.weight[0] = torch.nan
@@ -179,6 +194,9 @@ def test_training_that_diverges_stops_before_the_weights_are_spoilt(tmp_path: Pa
         ("--blocks=0", "0 blocks"),
         ("--seed=-1", "seed -1"),
         ("--weight-decay=-1", "weight_decay -1"),
+        ("--value-scale=30000", "value_scale 30000"),
+        ("--margin-share=2", "margin_share 2"),
+        (f"--seed={1 << 64}", "must be below 2**63"),
         *([] if torch.cuda.is_available() else [("--device=cuda", "no CUDA device")]),
     ],
 )

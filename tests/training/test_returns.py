@@ -29,10 +29,10 @@ def returns_of(
     found = lambda_returns(
         column(*rewards),
         column(*values),
-        np.array(sides)[:, np.newaxis],
-        np.array(ended, dtype=np.bool_)[:, np.newaxis],
-        np.array([last_value], dtype=np.float32),
-        np.array([last_side]),
+        sides=np.array(sides)[:, np.newaxis],
+        ended=np.array(ended, dtype=np.bool_)[:, np.newaxis],
+        last_values=np.array([last_value], dtype=np.float32),
+        last_sides=np.array([last_side]),
         learned_mask=None if learned is None else np.array(learned, dtype=np.bool_)[:, np.newaxis],
         **options,
     )

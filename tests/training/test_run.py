@@ -226,6 +226,23 @@ def test_a_disk_that_is_full_stops_the_run_with_the_last_good_checkpoint(tmp_pat
     assert stop.value.code == 0
 
 
+def test_metrics_of_another_kind_end_a_run_in_one_line(tmp_path: Path) -> None:
+    save_run(td_ntuple.TRAINER, Learner(SMALL), folder=tmp_path)
+    learner = Learner(SMALL)
+    learner.advance()
+    learner.save(tmp_path / CHECKPOINT_FILE)
+    (tmp_path / "metrics.csv").write_text("games,something\n1,2\n")
+    with pytest.raises(SystemExit, match=r"^td_ntuple: [^\n]*metrics.csv, line 1: [^\n]*$"):
+        main(["--resume", str(tmp_path)])
+
+
+def test_a_run_can_be_gone_on_with_from_its_first_moment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Learner, "advance", lambda _: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(SystemExit, match="interrupted; the weights and checkpoint last saved"):
+        main(["--board-size", "6", "--games", "300", "--out", str(tmp_path / "run")])
+    assert Learner.load(tmp_path / "run" / CHECKPOINT_FILE).games_done == 0
+
+
 def test_training_that_diverges_ends_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     save_run(td_ntuple.TRAINER, Learner(SMALL), folder=tmp_path)
     before = (tmp_path / CHECKPOINT_FILE).read_bytes()
