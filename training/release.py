@@ -9,8 +9,7 @@ import argparse
 import hashlib
 import json
 import sys
-import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -19,11 +18,11 @@ import numpy as np
 
 from agents import make_agent
 from agents.weight_file import read_weights, write_weights
-from training.evaluation.match import format_results, play_match
+from training.evaluation.match import MatchResult, format_results, play_match
 from training.evaluation.openings import parse_openings
 
-LARGEST: Final = 2_000_000
-"""Bytes that a file of weights may have."""
+LARGEST: Final = 1_990_000
+"""Bytes that the weights of a file may take, so that it stays below two megabytes."""
 KINDS: Final = ("ntuple", "policy_value")
 _SEED: Final = 20_003
 
@@ -38,32 +37,44 @@ class Match:
     games: int
 
 
-def release(network: Path, weights: Path, *, origin: dict[str, str], matches: Sequence[Match]) -> dict[str, Any]:
-    """Write the weights in 16 bits, play the matches with them, and write the card beside them, `.json`. Returns the card.
+def release(network: Path, weights: Path, *, origin: dict[str, str], matches: Sequence[Match]) -> Iterator[MatchResult]:
+    """Write the weights in 16 bits, play the matches with them, and write the card beside them, `.json`.
 
-    origin: what the card says of how the network came about. Raises `ValueError` for a network that is too large.
+    origin: what the card says of how the network came about. Yields the results as they come; the card is written after the last.
+    Raises `ValueError` or `OSError`, before anything is written, for a network that is too large or matches that cannot be played.
     """
     kind = _kind_of(network)
     tensors, about = read_weights(network, kind)
-    small = {name: array.astype(np.float16) for name, array in tensors.items()}
+    with np.errstate(over="ignore"):
+        small = {name: array.astype(np.float16) for name, array in tensors.items()}
+    if not all(np.isfinite(array).all() for array in small.values()):
+        raise ValueError(f"{network}: has weights too large for 16 bits")
+    size = sum(array.nbytes for array in small.values())
+    if size > LARGEST:
+        raise ValueError(f"{network}: would take {size} bytes; expected at most {LARGEST}")
+    openings = [parse_openings(match.openings, match.games, seed=_SEED) for match in matches]
+    opponents = [make_agent(match.opponent) for match in matches]
+    for match in matches:
+        make_agent(match.agent.replace("{}", str(network)))
+
     described = {name: value for name, value in about.items() if name not in ("kind", "format_version")}
     weights.parent.mkdir(parents=True, exist_ok=True)
     write_weights(weights, kind, tensors=small, about=described)
-    size = weights.stat().st_size
-    if size > LARGEST:
-        weights.unlink()
-        raise ValueError(f"{weights} would have {size} bytes; expected at most {LARGEST}")
+    results = []
+    for match, positions, opponent in zip(matches, openings, opponents, strict=True):
+        result = play_match(make_agent(match.agent.replace("{}", str(weights))), opponent, positions, seed=_SEED)
+        results.append(_entry(result, match))
+        yield result
     card = {
         "kind": kind,
-        "bytes": size,
+        "bytes": weights.stat().st_size,
         "sha256": hashlib.sha256(weights.read_bytes()).hexdigest(),
         "settings": about.get("settings"),
         "games": about.get("games"),
         **origin,
-        "results": [_played(match, weights) for match in matches],
+        "results": results,
     }
     weights.with_suffix(".json").write_text(json.dumps(card, indent=2) + "\n", encoding="utf-8")
-    return card
 
 
 def _kind_of(network: Path) -> str:
@@ -78,13 +89,8 @@ def _kind_of(network: Path) -> str:
     return KINDS[-1]
 
 
-def _played(match: Match, weights: Path) -> dict[str, Any]:
+def _entry(result: MatchResult, match: Match) -> dict[str, Any]:
     """What the card says of a match. Files are named without their folders."""
-    openings = parse_openings(match.openings, match.games, seed=_SEED)
-    start = time.perf_counter()
-    result = play_match(make_agent(match.agent.format(weights)), make_agent(match.opponent), openings, seed=_SEED)
-    seconds = time.perf_counter() - start
-    print(format_results([result]).splitlines()[1], flush=True)
     low, high = result.interval
     return {
         "agent": result.agents[0],
@@ -96,7 +102,6 @@ def _played(match: Match, weights: Path) -> dict[str, Any]:
         "losses": result.losses,
         "score": round(result.score, 4),
         "interval": [round(low, 4), round(high, 4)],
-        "seconds": round(seconds, 1),
     }
 
 
@@ -121,10 +126,11 @@ def main(argv: Sequence[str] | None = None) -> None:
     origin = {name: getattr(arguments, name) for name in ("command", "code_version", "training_time", "machine")}
     try:
         matches = [Match(agent, opponent, openings, int(games)) for agent, opponent, openings, games in arguments.match]
-        card = release(arguments.network, arguments.weights, origin=origin, matches=matches)
+        for result in release(arguments.network, arguments.weights, origin=origin, matches=matches):
+            print(format_results([result]).splitlines()[1], flush=True)
     except (OSError, ValueError) as error:
         sys.exit(f"release: {' '.join(str(error).split())}")
-    print(f"{arguments.weights}: {card['bytes']} bytes, and a card with {len(card['results'])} results")
+    print(f"{arguments.weights}: {arguments.weights.stat().st_size} bytes, and a card with {len(matches)} results")
 
 
 if __name__ == "__main__":

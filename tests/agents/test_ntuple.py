@@ -252,7 +252,7 @@ GOOD: dict[str, Any] = {"board_size": 8, "groups": [[[0, 1]]]}
         ({**GOOD, "num_stages": 1.0}, np.zeros(9, dtype=np.float32)),
         ({**GOOD, "mobility": True}, np.zeros(9, dtype=np.float32)),
         ({**GOOD, "mobility": "yes"}, np.zeros(9, dtype=np.float32)),
-        ({**GOOD, "mirrored": True}, np.zeros(9, dtype=np.float32)),
+        ({**GOOD, "mirrored": True}, np.zeros(6, dtype=np.float32)),
         ({**GOOD, "mirrored": True, "board_size": 3}, np.zeros(6, dtype=np.float32)),
     ],
 )

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from agents import make_agent
 from agents.networks import PolicyValueNetwork, to_arrays
@@ -54,6 +55,17 @@ def test_what_is_too_large_or_no_network_is_refused_in_one_line(tmp_path: Path) 
     staged_network(8, 7).save(tmp_path / "large")
     with pytest.raises(SystemExit, match=rf"^release: [^\n]*bytes; expected at most {LARGEST}$"):
         main([str(tmp_path / "large"), str(tmp_path / "out"), *ORIGIN])
+    assert not (tmp_path / "out").exists()
+    network = policy_value_network(6)
+    network.save(tmp_path / "small")
+    wrong = ["--match", "policy_value:{}", "nobody", "random:8", "20"]
+    with pytest.raises(SystemExit, match="^release: 'nobody': no agent"):
+        main([str(tmp_path / "small"), str(tmp_path / "out"), *ORIGIN, *wrong])
+    with torch.no_grad():
+        network.stem.bias[0] = 1e30  # type: ignore[index]
+    network.save(tmp_path / "huge")
+    with pytest.raises(SystemExit, match="^release: [^\n]*too large for 16 bits"):
+        main([str(tmp_path / "huge"), str(tmp_path / "out"), *ORIGIN])
     assert not (tmp_path / "out").exists()
     (tmp_path / "noise").write_bytes(b"noise")
     for name in ("noise", "nothing"):
