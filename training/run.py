@@ -381,7 +381,7 @@ def train(trainer: Trainer[S, L], learner: L, *, folder: Path, checkpoint_second
                 last_checkpoint = time.monotonic()
                 wait = max(checkpoint_seconds, _SAVING_SHARE * (last_checkpoint - start))
         save_run(trainer, learner, folder=folder)
-    draw_learning_curve([folder / METRICS_FILE], folder / CURVE_FILE, title=f"{trainer.name}, {settings.games} games")
+    draw_learning_curve([folder / METRICS_FILE], folder / CURVE_FILE, title=f"{trainer.name}, {settings.games:,} games")
     return bool(learner.games_done >= settings.games)
 
 

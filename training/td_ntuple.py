@@ -52,7 +52,7 @@ _DEEPEST: Final = 6
 class Settings:
     """What a run depends on. The same settings give the same weights, whatever the number of threads."""
 
-    games: int = 600_000
+    games: int = 400_000
     """Games of self-play in all."""
     seed: int = 0
     """Seed of all randomness."""
@@ -78,7 +78,7 @@ class Settings:
     """Share of the run, at its end, in which the step sizes fall to nothing."""
     epsilon: float = 0.1
     """Chance that a move is random. What came before is drawn to the value of the best move all the same."""
-    evaluate_every: int = 60_000
+    evaluate_every: int = 40_000
     """Games between two evaluations."""
 
     def check(self) -> None:
