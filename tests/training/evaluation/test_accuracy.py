@@ -380,7 +380,7 @@ def test_the_command_judges_games_and_asks_agents_in_their_positions(tmp_path: P
         (("random", "--seed", "-1"), "seed -1"),
         (("random", "--games", "no.txt"), "no.txt"),
         (("random", "--games", "."), "directory"),
-        (("positional", "--board-size", "6", "--positions", "10"), "board_size"),
+        (("ntuple", "--board-size", "6", "--positions", "10"), "board_size"),
     ],
 )
 def test_the_command_refuses_a_wrong_argument_in_one_line(arguments: tuple[str, ...], message: str) -> None:

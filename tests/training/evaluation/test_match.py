@@ -209,7 +209,7 @@ def test_the_command_prints_the_table(capsys: pytest.CaptureFixture[str]) -> Non
         ("random", "random", "--epsilon", "2"),
         ("random", "random", "--games", "3"),
         ("random", "random", "--seed", "-1"),
-        ("positional", "random", "--board-size", "6"),
+        ("ntuple", "random", "--board-size", "6"),
     ],
 )
 def test_the_command_refuses_a_wrong_argument_in_one_line(arguments: tuple[str, ...]) -> None:
