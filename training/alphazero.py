@@ -29,7 +29,7 @@ from othello_env.symmetry import NUM_SYMMETRIES, transform, transform_policy
 from training.checkpoints import TrainingDivergedError, check_finite, optimizer_arrays, read_checkpoint, restore_optimizer, write_checkpoint
 from training.losses import ownership_loss, policy_loss, value_loss
 from training.replay import Replay, Samples
-from training.run import PANEL, Trainer, run_trainer
+from training.run import Trainer, check_settings, run_trainer
 from training.schedule import set_learning_rate
 from training.self_play import SearchPlan, SelfPlay
 
@@ -96,27 +96,16 @@ class Settings:
 
     def check(self) -> None:
         """Raise `ValueError` for a number that no run can use, with its name."""
-        whole = ("games", "parallel_games", "first_simulations", "simulations", "leaves_per_call", "replay_positions", "batch_size")
-        for name in (*whole, "evaluate_every"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} {getattr(self, name)}: must be at least 1")
-        for name in ("seed", "random_plies", "weight_decay", "ownership_weight", "value_scale"):
-            if not 0 <= getattr(self, name) < math.inf:
-                raise ValueError(f"{name} {getattr(self, name)}: must not be negative")
-        for name in ("learning_rate", "train_ratio"):
-            if not 0 < getattr(self, name) < math.inf:
-                raise ValueError(f"{name} {getattr(self, name)}: must be a number above 0")
-        for name in ("quick_share", "full_share", "root_value_share", "margin_share"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise ValueError(f"{name} {getattr(self, name)}: a share is between 0 and 1")
-        if self.board_size not in PANEL:
-            raise ValueError(f"board_size {self.board_size}: expected one of {', '.join(map(str, sorted(PANEL)))}")
-        if self.random_plies > self.board_size**2 // 4:
-            raise ValueError(f"random_plies {self.random_plies}: at most {self.board_size**2 // 4} on this board")
+        check_settings(
+            self,
+            at_least_one=("parallel_games", "first_simulations", "simulations", "leaves_per_call", "replay_positions", "batch_size"),
+            not_negative=("weight_decay", "ownership_weight", "value_scale"),
+            positive=("learning_rate", "train_ratio"),
+            shares=("quick_share", "full_share", "root_value_share", "margin_share"),
+            most_random_plies=self.board_size**2 // 4,
+        )
         if round(self.full_share * self.parallel_games) == 0:
             raise ValueError(f"full_share {self.full_share} of {self.parallel_games} games is none: no policy would be learned")
-        if self.seed >= 1 << 63:
-            raise ValueError(f"seed {self.seed}: must be below 2**63")
         Architecture(self.board_size, self.blocks, self.channels)
         for simulations in (self.first_simulations, self.simulations):
             self.search(simulations)

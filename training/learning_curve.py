@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -11,23 +10,20 @@ FILE_NAME: Final = "curve.png"
 _PREFIX: Final = "score "
 
 
-def draw_learning_curve(metrics: Sequence[Path], path: Path, *, title: str) -> None:
-    """Draw the scores against the panel by games played, from `metrics.csv` files of runs of one kind, and write a PNG.
+def draw_learning_curve(metrics: Path, path: Path, *, title: str) -> None:
+    """Draw the scores against the panel by games played, from the `metrics.csv` of a run, and write a PNG.
 
-    One line an opponent, and a bold one for their mean. Of several runs the means alone are drawn.
+    One line an opponent, and a bold one for their mean.
     """
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(7, 4), dpi=120, layout="constrained")
     axes = figure.add_subplot()
-    for file in metrics:
-        games, scores = read_scores(file)
-        if len(metrics) == 1:
-            for name, values in scores.items():
-                if name != "score":
-                    axes.plot(games, values, linewidth=1, alpha=0.8, label=name.removeprefix(_PREFIX), marker="." if len(games) < 3 else "")
-        label = "mean" if len(metrics) == 1 else file.parent.name
-        axes.plot(games, scores["score"], linewidth=2.5, color="black" if len(metrics) == 1 else None, label=label)
+    games, scores = read_scores(metrics)
+    for name, values in scores.items():
+        if name != "score":
+            axes.plot(games, values, linewidth=1, alpha=0.8, label=name.removeprefix(_PREFIX), marker="." if len(games) < 3 else "")
+    axes.plot(games, scores["score"], linewidth=2.5, color="black", label="mean")
     axes.axhline(0.5, color="gray", linewidth=0.8, linestyle=":")
     axes.set(xlabel="games of self-play", ylabel="score", ylim=(0, 1), title=title)
     axes.grid(alpha=0.3)

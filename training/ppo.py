@@ -9,7 +9,6 @@ position is shown to the network turned by one of the board's symmetries, drawn 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -41,7 +40,7 @@ from training.evaluation.openings import random_openings
 from training.losses import clipped_policy_loss, entropy, masked_log_softmax, value_loss
 from training.opponents import OpponentPool
 from training.returns import lambda_returns
-from training.run import PANEL, Trainer, run_trainer
+from training.run import Trainer, check_settings, run_trainer
 from training.schedule import set_learning_rate
 
 NETWORK_FILE: Final = "policy_value.safetensors"
@@ -109,25 +108,14 @@ class Settings:
 
     def check(self) -> None:
         """Raise `ValueError` for a number that no run can use, with its name."""
-        whole = ("games", "parallel_games", "rollout_plies", "pool_size", "snapshot_every", "epochs", "batch_size", "evaluate_every")
-        for name in whole:
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} {getattr(self, name)}: must be at least 1")
-        for name in ("seed", "random_plies", "weight_decay", "value_weight", "entropy_weight"):
-            if not 0 <= getattr(self, name) < math.inf:
-                raise ValueError(f"{name} {getattr(self, name)}: must not be negative")
-        for name in ("learning_rate", "clip"):
-            if not 0 < getattr(self, name) < math.inf:
-                raise ValueError(f"{name} {getattr(self, name)}: must be a number above 0")
-        for name in ("opponent_share", "opponent_random_share", "trace_decay"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise ValueError(f"{name} {getattr(self, name)}: a share is between 0 and 1")
-        if self.board_size not in PANEL:
-            raise ValueError(f"board_size {self.board_size}: expected one of {', '.join(map(str, sorted(PANEL)))}")
-        if self.random_plies > self.board_size**2 // 4:
-            raise ValueError(f"random_plies {self.random_plies}: at most {self.board_size**2 // 4} on this board")
-        if self.seed >= 1 << 63:
-            raise ValueError(f"seed {self.seed}: must be below 2**63")
+        check_settings(
+            self,
+            at_least_one=("parallel_games", "rollout_plies", "pool_size", "snapshot_every", "epochs", "batch_size"),
+            not_negative=("weight_decay", "value_weight", "entropy_weight"),
+            positive=("learning_rate", "clip"),
+            shares=("opponent_share", "opponent_random_share", "trace_decay"),
+            most_random_plies=self.board_size**2 // 4,
+        )
         Architecture(self.board_size, self.blocks, self.channels)
 
 

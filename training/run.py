@@ -7,6 +7,7 @@ was never stopped.
 
 from __future__ import annotations
 
+import math
 import shlex
 import signal
 import sys
@@ -74,6 +75,36 @@ class RunSettings(Protocol):
     def check(self) -> None:
         """Raise `ValueError` for a number that no run can use, with its name."""
         ...
+
+
+def check_settings(
+    settings: Any,
+    *,
+    at_least_one: Sequence[str],
+    not_negative: Sequence[str] = (),
+    positive: Sequence[str] = (),
+    shares: Sequence[str] = (),
+    most_random_plies: int,
+) -> None:
+    """Raise `ValueError`, with its name, for a setting of these that no run can use; those of `RunSettings` and `seed` are among them."""
+    for name in ("games", "evaluate_every", *at_least_one):
+        if getattr(settings, name) < 1:
+            raise ValueError(f"{name} {getattr(settings, name)}: must be at least 1")
+    for name in ("seed", "random_plies", *not_negative):
+        if not 0 <= getattr(settings, name) < math.inf:
+            raise ValueError(f"{name} {getattr(settings, name)}: must not be negative")
+    for name in positive:
+        if not 0 < getattr(settings, name) < math.inf:
+            raise ValueError(f"{name} {getattr(settings, name)}: must be a number above 0")
+    for name in shares:
+        if not 0 <= getattr(settings, name) <= 1:
+            raise ValueError(f"{name} {getattr(settings, name)}: must be between 0 and 1")
+    if settings.seed >= 1 << 63:
+        raise ValueError(f"seed {settings.seed}: must be below 2**63")
+    if settings.board_size not in PANEL:
+        raise ValueError(f"board_size {settings.board_size}: expected one of {', '.join(map(str, sorted(PANEL)))}")
+    if settings.random_plies > most_random_plies:
+        raise ValueError(f"random_plies {settings.random_plies}: at most {most_random_plies} on this board")
 
 
 S = TypeVar("S", bound=RunSettings)
@@ -381,7 +412,7 @@ def train(trainer: Trainer[S, L], learner: L, *, folder: Path, checkpoint_second
                 last_checkpoint = time.monotonic()
                 wait = max(checkpoint_seconds, _SAVING_SHARE * (last_checkpoint - start))
         save_run(trainer, learner, folder=folder)
-    draw_learning_curve([folder / METRICS_FILE], folder / CURVE_FILE, title=f"{trainer.name}, {settings.games:,} games")
+    draw_learning_curve(folder / METRICS_FILE, folder / CURVE_FILE, title=f"{trainer.name}, {settings.games:,} games")
     return bool(learner.games_done >= settings.games)
 
 

@@ -18,7 +18,6 @@ result: since a value is a sum, it is the mean of their opinions, which is bette
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -36,7 +35,7 @@ from agents.weight_file import CheckpointError
 from othello_env import Position, backend
 from othello_env.position import BLACK
 from training.checkpoints import TrainingDivergedError, read_checkpoint, write_checkpoint
-from training.run import PANEL, Trainer, run_trainer
+from training.run import Trainer, check_settings, run_trainer
 from training.td_kernel import ABSOLUTE_ERRORS, ERRORS, NUM_COLUMNS, Games, Rules, play_and_learn
 
 NETWORK_FILE: Final = "ntuple.safetensors"
@@ -83,23 +82,15 @@ class Settings:
 
     def check(self) -> None:
         """Raise `ValueError` for a number that no run can use, with its name."""
-        for name in ("games", "members", "parallel_games", "evaluate_every", "num_stages", "depth"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} {getattr(self, name)}: must be at least 1")
-        for name in ("seed", "random_plies"):
-            if getattr(self, name) < 0:
-                raise ValueError(f"{name} {getattr(self, name)}: must not be negative")
-        if not (self.step_size > 0 and math.isfinite(self.step_size)):
-            raise ValueError(f"step_size {self.step_size}: must be a number above 0")
-        for name in ("epsilon", "settling_share", "shallow_share", "margin_share"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise ValueError(f"{name} {getattr(self, name)}: must be between 0 and 1")
+        check_settings(
+            self,
+            at_least_one=("members", "parallel_games", "num_stages", "depth"),
+            positive=("step_size",),
+            shares=("epsilon", "settling_share", "shallow_share", "margin_share"),
+            most_random_plies=self.board_size**2,
+        )
         if self.depth > _DEEPEST:
             raise ValueError(f"depth {self.depth}: at most {_DEEPEST}, which takes thousands of times as long as 1")
-        if self.random_plies > self.board_size**2 or self.seed >= 1 << 63:
-            raise ValueError(f"random_plies {self.random_plies}, seed {self.seed}: at most {self.board_size**2}, and below 2**63")
-        if self.board_size not in PANEL:
-            raise ValueError(f"board_size {self.board_size}: expected one of {', '.join(map(str, sorted(PANEL)))}")
         if self.num_stages > self.board_size**2 // 2:
             raise ValueError(f"num_stages {self.num_stages}: at most {self.board_size**2 // 2} on this board")
 

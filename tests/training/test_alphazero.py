@@ -187,7 +187,7 @@ def test_training_that_diverges_stops_before_the_weights_are_spoilt(tmp_path: Pa
         ("--games=0", "games 0: must be at least 1"),
         ("--simulations=0", "simulations 0"),
         ("--parallel-games=1", "full_share 0.25 of 1 games is none"),
-        ("--full-share=1.5", "full_share 1.5: a share is between 0 and 1"),
+        ("--full-share=1.5", "full_share 1.5: must be between 0 and 1"),
         ("--learning-rate=nan", "learning_rate nan"),
         ("--train-ratio=0", "train_ratio 0.0"),
         ("--random-plies=10", "random_plies 10: at most 9"),
