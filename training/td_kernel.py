@@ -17,7 +17,7 @@ from agents.search_board import EMPTY, ONE, flips_at, moves_on
 from agents.search_evaluation import Patterns, afterstate_indices, position_indices
 from agents.xorshift import below, next_word, uniform
 from othello_env.bitboard import BitboardArray
-from othello_env.compiled import compiled_function, inlined, kernel, lowest_square, popcount
+from othello_env.compiled import inlined, kernel, lowest_square, popcount
 from othello_env.position import BLACK
 
 # The value of a finished game is taken as no nearer to 1 than this, so that there is a sum of weights that has it.
@@ -54,13 +54,12 @@ class Games(NamedTuple):
 class Rules(NamedTuple):
     """How games are played.
 
-    patterns: where the network looks. depth: how many moves ahead. margin_share: how much of a result's value is the disc
-    difference; the rest is who has won. epsilon: the chance of a random move. most_random_plies: a game begins with 0 to so many of
-    them. start_own, start_opp: the start position.
+    patterns: where the network looks. margin_share: how much of a result's value is the disc difference; the rest is who has won.
+    epsilon: the chance of a random move. most_random_plies: a game begins with 0 to so many of them. start_own, start_opp: the
+    start position.
     """
 
     patterns: Patterns
-    depth: int
     margin_share: float
     epsilon: float
     most_random_plies: int
@@ -86,11 +85,10 @@ def play(games: Any, weights: npt.NDArray[np.float32], rules: Any, lessons: Any)
 
     games: `Games`. weights: [W], of the network. rules: `Rules`. lessons: `Lessons`.
     """
-    patterns, depth = rules.patterns, rules.depth
+    patterns = rules.patterns
     own, opp, side, previous, previous_side = games.own, games.opp, games.side, games.previous, games.previous_side
     random_plies, lookups, errors = games.random_plies, lessons.lookups, lessons.errors
     size = len(patterns.empty_indices)
-    scratch = np.empty((2 * depth, size), dtype=np.int32)
     here, after, chosen = np.empty(size, dtype=np.int32), np.empty(size, dtype=np.int32), np.empty(size, dtype=np.int32)
     squares, keys = np.empty(_MOST_MOVES, dtype=np.int64), np.empty(_MOST_MOVES, dtype=np.float64)
     for game in range(len(own)):
@@ -112,22 +110,10 @@ def play(games: Any, weights: npt.NDArray[np.float32], rules: Any, lessons: Any)
                 place -= 1
             keys[place], squares[place] = key, square
             num_moves += 1
-        best, best_key = np.int64(0), keys[0]
-        if depth == 1:
-            num_ties = np.int64(1)
-            while num_ties < num_moves and keys[num_ties] > best_key - TIE:
-                num_ties += 1
-            state = next_word(state)
-            best = np.int64(below(state, np.uint64(num_ties)))
-        else:
-            best_key = -np.inf
-            for number in range(num_moves):
-                flipped = flips_at(mover, other, squares[number])
-                after_own, after_opp = mover | flipped | (ONE << np.uint64(squares[number])), other & ~flipped
-                key = -search(after_opp, after_own, -np.inf, -best_key, depth - 1, rules, weights, scratch)
-                if key > best_key:
-                    best, best_key = np.int64(number), key
-        value = math.tanh(best_key)
+        num_ties = np.int64(1)
+        while num_ties < num_moves and keys[num_ties] > keys[0] - TIE:
+            num_ties += 1
+        value = math.tanh(keys[0])
         errors[game, 0] = 0.0
         errors[game, 1] = 0.0
         if games.has_previous[game]:  # what follows the best move counts, whichever move is made
@@ -136,10 +122,8 @@ def play(games: Any, weights: npt.NDArray[np.float32], rules: Any, lessons: Any)
             for k in range(size):
                 lookups[game, 0, k] = previous[game, k]
 
-        if explores:
-            state = next_word(state)
-            best = np.int64(below(state, np.uint64(num_moves)))
-        square = squares[best]
+        state = next_word(state)
+        square = squares[below(state, np.uint64(num_moves if explores else num_ties))]
         flipped = flips_at(mover, other, square)
         after_own, after_opp = mover | flipped | (ONE << np.uint64(square)), other & ~flipped
         replies = moves_on(after_opp, after_own, patterns.board)
@@ -191,35 +175,6 @@ def _one_move_ahead(own: Any, opp: Any, square: Any, flipped: Any, rules: Any, w
         return _sum_of_result(after_own, after_opp, rules)
     afterstate_indices(square, flipped, after_own, after_opp, replies, patterns, here, after)
     return np.float64(sum_of(weights, after))
-
-
-@compiled_function
-def search(own: Any, opp: Any, alpha: Any, beta: Any, depth: Any, rules: Any, weights: Any, scratch: Any) -> Any:
-    """The value of a position after the best `depth` moves, from the view of its side to move; a bound on it outside the window.
-
-    It is the sum for the last afterstate, or what stands for the result of a finished game. scratch: [2 * depth, K] int32 or more.
-    """
-    patterns = rules.patterns
-    moves = moves_on(own, opp, patterns.board)
-    if moves == EMPTY:
-        if moves_on(opp, own, patterns.board) == EMPTY:
-            return _sum_of_result(own, opp, rules)
-        return -search(opp, own, -beta, -alpha, depth, rules, weights, scratch)
-    here, after = scratch[2 * depth - 2], scratch[2 * depth - 1]
-    if depth == 1:
-        position_indices(own, opp, popcount(own | opp) + 1, patterns, here)
-    best = -np.inf
-    while moves != EMPTY and best < beta:
-        square = lowest_square(moves)
-        moves &= moves - ONE
-        flipped = flips_at(own, opp, square)
-        if depth == 1:
-            key = _one_move_ahead(own, opp, square, flipped, rules, weights, here, after)
-        else:
-            after_own = own | flipped | (ONE << np.uint64(square))
-            key = -search(opp & ~flipped, after_own, -beta, -max(alpha, best), depth - 1, rules, weights, scratch)
-        best = max(best, key)
-    return best
 
 
 @kernel

@@ -44,7 +44,6 @@ METRICS: Final = ("mean_absolute_error",)
 
 # Moves of all games between two looks at the clock.
 _PLIES_PER_ADVANCE: Final = 64
-_DEEPEST: Final = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +64,6 @@ class Settings:
     """Games that a network plays in lockstep. The first ones begin with random moves."""
     margin_share: float = 0.8
     """How much of a game's result is the disc difference, as a share of the board; the rest is who has won."""
-    depth: int = 1
-    """How many moves ahead both sides look."""
-    shallow_share: float = 0.3
-    """Share of the run, at its beginning, in which they look one move ahead all the same."""
     random_plies: int = 8
     """A game begins with 0 to so many random moves."""
     step_size: float = 6.0
@@ -84,13 +79,11 @@ class Settings:
         """Raise `ValueError` for a number that no run can use, with its name."""
         check_settings(
             self,
-            at_least_one=("members", "parallel_games", "num_stages", "depth"),
+            at_least_one=("members", "parallel_games", "num_stages"),
             positive=("step_size",),
-            shares=("epsilon", "settling_share", "shallow_share", "margin_share"),
+            shares=("epsilon", "settling_share", "margin_share"),
             most_random_plies=self.board_size**2,
         )
-        if self.depth > _DEEPEST:
-            raise ValueError(f"depth {self.depth}: at most {_DEEPEST}, which takes thousands of times as long as 1")
         if self.num_stages > self.board_size**2 // 2:
             raise ValueError(f"num_stages {self.num_stages}: at most {self.board_size**2 // 2} on this board")
 
@@ -193,12 +186,11 @@ class Learner:
     def play(self, num_plies: int) -> None:
         """Play so many moves in all games, learn from each, and start new games where one ends."""
         settings = self.settings
-        depth = settings.depth if self.games_done >= settings.shallow_share * settings.games else 1
         remaining = max(0.0, 1 - self.games_done / settings.games)
         settling = min(1.0, remaining / settings.settling_share) if settings.settling_share else 1.0
         step_size = settings.step_size / self._num_lookups * settling
 
-        rules = Rules(self.patterns, depth, settings.margin_share, settings.epsilon, settings.random_plies, *self.start)
+        rules = Rules(self.patterns, settings.margin_share, settings.epsilon, settings.random_plies, *self.start)
         totals = np.zeros((len(self.members), 3))
 
         def play_member(number: int) -> None:
