@@ -1,8 +1,8 @@
 """AlphaZero self-play in lockstep: `python -m training.alphazero`.
 
-Many games are played at once; each ply every game is searched by Gumbel AlphaZero's rules (Danihelka et al. 2022), and the leaves of
-all games go to the network together. A part of the games gets a full search at a ply and teaches its policy, the others a quick
-one (Wu 2019). From finished games come positions with the search's policy, the outcome mixed with the search's value, and who
+Many games are played at once, each searched by Gumbel AlphaZero's rules (Danihelka et al. 2022), and each call of the network has
+leaves of all of them. A part of the positions, drawn at random, gets a full search and teaches its policy, the others a quick one
+(Wu 2019). From finished games come positions with the search's policy, the outcome mixed with the search's value, and who
 owned which square in the end. The network learns from the last of them, each drawn a fixed number of times on average and turned
 by one of the board's symmetries. There is no gating: the newest network plays.
 """
@@ -68,7 +68,7 @@ class Settings:
     quick_share: float = 0.25
     """Simulations of a quick search, as a share of a full one's."""
     full_share: float = 0.25
-    """Share of the games that get a full search at a ply."""
+    """Share of the positions that get a full search."""
     leaves_per_call: int = 4
     """The most leaves of one game that the network is asked about together."""
     value_scale: float = 0.5
@@ -100,20 +100,17 @@ class Settings:
             self,
             at_least_one=("parallel_games", "first_simulations", "simulations", "leaves_per_call", "replay_positions", "batch_size"),
             not_negative=("weight_decay", "ownership_weight", "value_scale"),
-            positive=("learning_rate", "train_ratio"),
+            positive=("learning_rate", "train_ratio", "full_share"),
             shares=("quick_share", "full_share", "root_value_share", "margin_share"),
             most_random_plies=self.board_size**2 // 4,
         )
-        if round(self.full_share * self.parallel_games) == 0:
-            raise ValueError(f"full_share {self.full_share} of {self.parallel_games} games is none: no policy would be learned")
         Architecture(self.board_size, self.blocks, self.channels)
-        for simulations in (self.first_simulations, self.simulations):
-            self.search(simulations)
+        self.search()
 
-    def search(self, simulations: int) -> SearchSettings:
+    def search(self) -> SearchSettings:
         """How a game is searched in self-play. Raises `ValueError` for settings that no search can use."""
         return SearchSettings(
-            simulations=simulations,
+            simulations=max(self.first_simulations, self.simulations),
             method="gumbel",
             leaves_per_call=self.leaves_per_call,
             value_scale=self.value_scale,
@@ -157,7 +154,9 @@ class Learner:
         wanted = precision or settings.precision
         self.dtype: torch.dtype = fastest_dtype(self._architecture, self._device) if wanted == "auto" else getattr(torch, wanted)
         self._optimizer = torch.optim.AdamW(self.network.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay)
-        self._self_play = SelfPlay(settings.parallel_games, settings.board_size, random_plies=settings.random_plies, rng=self._rng)
+        self._self_play = SelfPlay(
+            settings.parallel_games, settings.board_size, search=settings.search(), random_plies=settings.random_plies, rng=self._rng
+        )
         self._replay = Replay(settings.replay_positions, settings.board_size**2 + 1)
         self._steps_done = 0
         self._losses = np.zeros(4)  # sums of the three losses and the number of steps, since `take_metrics`
@@ -181,12 +180,11 @@ class Learner:
         return network_evaluator(self.network, device=self._device, dtype=self.dtype)
 
     def _plan(self) -> SearchPlan:
-        """The searches of the next ply: few simulations while the network knows little, more later."""
+        """The searches to begin now: few simulations while the network knows little, more later."""
         settings = self.settings
         growth = settings.simulations / settings.first_simulations
         simulations = round(settings.first_simulations * growth**self._progress)
-        quick = settings.search(max(1, round(simulations * settings.quick_share)))
-        return SearchPlan(settings.search(simulations), quick, settings.full_share)
+        return SearchPlan(simulations, max(1, round(simulations * settings.quick_share)), settings.full_share)
 
     @property
     def computes_with(self) -> str:
@@ -194,9 +192,9 @@ class Learner:
         return f"on {self._device.type} in {str(self.dtype).removeprefix('torch.')}"
 
     def advance(self) -> None:
-        """Play one move in each game, and learn as much as the ratio allows."""
+        """Ask the network once about each game, and learn as much as the ratio allows."""
         settings, replay = self.settings, self._replay
-        replay.add(self._self_play.play_ply(self._evaluator, self._plan(), rng=self._rng))
+        replay.add(self._self_play.advance(self._evaluator, self._plan(), rng=self._rng))
         if replay.size < min(_FIRST_BATCHES * settings.batch_size, settings.replay_positions):
             return
         steps_before = self._steps_done
@@ -251,7 +249,7 @@ class Learner:
         *sums, _ = self._losses / max(1, self._losses[-1])
         self._losses[:] = 0
         ratio = self._steps_done * self.settings.batch_size / max(1, self._replay.added)
-        return dict(zip(METRICS, [*map(float, sums), float(self._plan().full.simulations), ratio], strict=True))
+        return dict(zip(METRICS, [*map(float, sums), float(self._plan().full), ratio], strict=True))
 
     def curve_agent(self) -> Agent:
         """The policy alone."""

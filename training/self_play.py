@@ -1,4 +1,8 @@
-"""Games that a search plays against itself, all in lockstep, as AlphaZero learns from them."""
+"""Games that a search plays against itself, all in lockstep, as AlphaZero learns from them.
+
+Every call of the network has leaves of all games. A game whose search has ended makes its move and begins the next search at once,
+whether the others have ended or not: so there is never a call for the last few.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from agents.evaluators import Evaluator
-from agents.mcts import SearchSettings, search
+from agents.mcts import Searches, SearchSettings
 from othello_env import PositionBatch
 from othello_env.position import BLACK
 from training.replay import Samples
@@ -21,23 +25,24 @@ _HISTORY: Final = ("own", "opp", "legal_moves", "side", "policy", "policy_mask",
 
 @dataclass(frozen=True, slots=True)
 class SearchPlan:
-    """The searches of one ply. full: of a share of the games, whose policies are learned. quick: of the others, to move on.
+    """How long to search. full, quick: simulations of a full search, and of a quick one. full_share: the chance of a full one.
 
-    Playout-cap randomisation (Wu 2019): values need many games, policies need deep searches.
+    Playout-cap randomisation (Wu 2019): values need many games, policies need deep searches. Only full searches teach a policy.
     """
 
-    full: SearchSettings
-    quick: SearchSettings
+    full: int
+    quick: int
     full_share: float
 
 
 class SelfPlay:
     """Games in lockstep. The first ones begin at different stages, by random moves, so that all stages are there at all times.
 
-    random_plies: each later game begins with 0 to so many random moves. plies_done, games_done: counted since the beginning.
+    plies_done, games_done: counted since the beginning.
     """
 
-    def __init__(self, num_games: int, board_size: int, *, random_plies: int, rng: np.random.Generator) -> None:
+    def __init__(self, num_games: int, board_size: int, *, search: SearchSettings, random_plies: int, rng: np.random.Generator) -> None:
+        """search: how games are searched, with the most simulations. random_plies: each game begins with 0 to so many random moves."""
         self._random_plies = random_plies
         self.games_done = 0
         self.plies_done = 0
@@ -55,6 +60,7 @@ class SelfPlay:
             "root_value": np.zeros(shape, dtype=np.float32),
         }
         self._games = PositionBatch.start(num_games, board_size)
+        self._searches = Searches(num_games, search, board_size=board_size, empties=self._longest)
         self._begin(np.arange(num_games), np.arange(num_games) * self._longest // num_games, rng)
 
     def _begin(self, rows: npt.NDArray[np.int64], plies: npt.NDArray[np.int64], rng: np.random.Generator) -> None:
@@ -67,31 +73,35 @@ class SelfPlay:
         self._games.reset(rows, games)
         self._length[rows] = 0
 
-    def play_ply(self, evaluator: Evaluator, plan: SearchPlan, *, rng: np.random.Generator) -> Samples:
-        """Search and play one move in every game. Returns the positions of the games that ended, from their searched part on."""
+    def advance(self, evaluator: Evaluator, plan: SearchPlan, *, rng: np.random.Generator) -> Samples:
+        """Ask the evaluator once about all games, and make the moves of the searches that have ended.
+
+        Returns the positions of the games that ended, from their searched part on.
+        """
+        self._begin_searches(self._searches.idle, plan, rng)
+        rows = self._searches.advance(evaluator, rng)
+        found, ply = self._searches.results(rows), self._length[rows]
+        self._history["policy"][rows, ply] = found.policy
+        self._history["root_value"][rows, ply] = found.root_values
         games = self._games
-        full_mask = np.zeros(len(games), dtype=np.bool_)
-        full_mask[rng.permutation(len(games))[: round(plan.full_share * len(games))]] = True
-        moves = np.empty(len(games), dtype=np.int64)
-        row, ply = np.arange(len(games)), self._length
-        for name in ("own", "opp", "legal_moves"):
-            self._history[name][row, ply] = getattr(games, name)
-        self._history["side"][row, ply] = games.side_to_move
-        self._history["policy_mask"][row, ply] = full_mask
-        for rows, settings in ((np.flatnonzero(full_mask), plan.full), (np.flatnonzero(~full_mask), plan.quick)):
-            if len(rows):
-                result = search(games.take(rows), evaluator, settings=settings, rng=rng)
-                moves[rows] = result.moves
-                self._history["policy"][rows, ply[rows]] = result.policy
-                self._history["root_value"][rows, ply[rows]] = result.root_values
-        games.step(moves)
-        self._length += 1
-        self.plies_done += len(games)
-        ended = np.flatnonzero(games.is_over)
+        games.step(found.moves, rows=rows)
+        self._length[rows] += 1
+        self.plies_done += len(rows)
+        ended = rows[games.is_over[rows]]
         samples = self._samples(ended)
         self._begin(ended, rng.integers(self._random_plies + 1, size=len(ended)), rng)
         self.games_done += len(ended)
         return samples
+
+    def _begin_searches(self, rows: npt.NDArray[np.int64], plan: SearchPlan, rng: np.random.Generator) -> None:
+        """Begin a search in some games, and note where they are."""
+        positions, ply = self._games.take(rows), self._length[rows]
+        full_mask = rng.random(len(rows)) < plan.full_share
+        for name in ("own", "opp", "legal_moves"):
+            self._history[name][rows, ply] = getattr(positions, name)
+        self._history["side"][rows, ply] = positions.side_to_move
+        self._history["policy_mask"][rows, ply] = full_mask
+        self._searches.begin(rows, positions, np.where(full_mask, plan.full, plan.quick))
 
     def _samples(self, ended: npt.NDArray[np.int64]) -> Samples:
         """What the ended games are remembered with, and how they ended, from the view of who was to move."""
@@ -111,13 +121,17 @@ class SelfPlay:
         )
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
-        """The running games, for a checkpoint."""
+        """The running games and searches, for a checkpoint."""
         games = {name: getattr(self._games, name) for name in _BATCH_ARRAYS}
-        return {**{f"history.{name}": array for name, array in self._history.items()}, **games, "length": self._length}
+        history = {f"history.{name}": array for name, array in self._history.items()}
+        searches = {f"search.{name}": array for name, array in self._searches.state().items()}
+        return {**history, **searches, **games, "length": self._length}
 
     def restore(self, arrays: dict[str, npt.NDArray[Any]]) -> None:
         """Put back what `state` gave. Raises `ValueError` or `KeyError` for arrays that do not fit."""
         for name, array in self.state().items():
+            if name.startswith("search."):
+                continue  # of another shape, which `Searches.restore` checks
             if arrays[name].shape != array.shape or arrays[name].dtype != array.dtype:
                 raise ValueError(f"{name}: {arrays[name].dtype} of shape {arrays[name].shape} does not fit")
         if not 0 <= arrays["length"].min() <= arrays["length"].max() < self._longest:
@@ -126,3 +140,4 @@ class SelfPlay:
         self._games = PositionBatch(own, opp, side, board_size=self._games.board_size)
         self._history = {name: arrays[f"history.{name}"].copy() for name in self._history}
         self._length = arrays["length"].copy()
+        self._searches.restore({name: arrays[f"search.{name}"] for name in self._searches.state()})

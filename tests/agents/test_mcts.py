@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import math
 import pickle
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
@@ -14,7 +14,7 @@ import pytest
 from agents import make_agent, mcts
 from agents.evaluators import AfterstateEvaluator, Evaluation, RolloutEvaluator
 from agents.greedy import disc_difference
-from agents.mcts import MCTSAgent, SearchResult, SearchSettings, considered_visits, mcts_agent, search, tree_bytes
+from agents.mcts import MCTSAgent, Searches, SearchResult, SearchSettings, considered_visits, mcts_agent, search, tree_bytes
 from othello_env import Position, PositionBatch
 from othello_env.squares import parse_square
 from tests.agents.test_base import mixed_positions
@@ -311,7 +311,7 @@ def test_large_batches_are_searched_in_groups(rng: np.random.Generator, monkeypa
 
 def test_the_memory_of_a_tree_is_known_up_front() -> None:
     settings = SearchSettings(simulations=30, leaves_per_call=7)
-    tree = mcts._new_tree(PositionBatch.start(5), settings, mcts._rules(settings, 8))
+    tree = mcts._empty_tree(5, settings, empties=60)
     assert sum(array.nbytes for array in tree) == 5 * tree_bytes(settings, empties=60)
 
 
@@ -340,6 +340,122 @@ def test_several_leaves_a_call_still_play_endgames_perfectly(rng: np.random.Gene
         assert result.visit_counts.sum(axis=1).tolist() == [1000 * (len(p.legal_squares()) > 1) for p in positions]
         for position, move in zip(positions, result.moves.tolist(), strict=True):
             assert value_of_move(position, move, solve) == solve(position), position
+
+
+@pytest.mark.parametrize("method", ["puct", "gumbel"])
+@pytest.mark.parametrize("leaves_per_call", [1, 5])
+def test_a_search_does_not_depend_on_what_else_is_running(method: Any, leaves_per_call: int, rng: np.random.Generator) -> None:
+    """Searches of different lengths, a new one wherever one has ended, against searches of one position each."""
+    positions = mixed_positions(rng, 200)
+    positions = positions.take(np.flatnonzero(~positions.is_over))
+    lengths = rng.integers(1, 31, size=len(positions))
+    settings = SearchSettings(simulations=30, method=method, gumbel_scale=0.0, leaves_per_call=leaves_per_call)
+    searches = Searches(16, settings, board_size=positions.board_size, empties=60)
+    waiting, place_of = list(range(len(positions))), dict[int, int]()
+    while waiting or len(searches.idle) < 16:
+        numbers = searches.idle[: len(waiting)]
+        rows = np.array([waiting.pop() for _ in numbers], dtype=np.int64)
+        searches.begin(numbers, positions.take(rows), lengths[rows])
+        place_of.update(zip(numbers.tolist(), rows.tolist(), strict=True))
+        ended = searches.advance(ScatteredEvaluator(), rng)
+        found = searches.results(ended)
+        for index, number in enumerate(ended.tolist()):
+            row = np.array([place_of.pop(number)])
+            alone = search(positions.take(row), ScatteredEvaluator(), settings=replace(settings, simulations=int(lengths[row[0]])), rng=rng)
+            for name in ("visit_counts", "q_values", "policy", "root_values", "moves"):
+                np.testing.assert_array_equal(getattr(found, name)[index], getattr(alone, name)[0])
+    assert not place_of
+
+
+@pytest.mark.parametrize("method", ["puct", "gumbel"])
+def test_restored_searches_go_on_like_the_old_ones(method: Any, rng: np.random.Generator) -> None:
+    settings = SearchSettings(simulations=12, method=method, leaves_per_call=3, noise_fraction=0.25)
+    old, new = (Searches(30, settings, board_size=8, empties=60) for _ in range(2))
+    positions = mixed_positions(rng, 300)
+    positions = positions.take(np.flatnonzero(~positions.is_over))
+
+    def play(searches: Searches, calls: int, seed: int) -> list[Any]:
+        rng, found = np.random.default_rng(seed), []
+        for _ in range(calls):
+            idle = searches.idle
+            searches.begin(idle, positions.take(rng.integers(len(positions), size=len(idle))), rng.integers(1, 13, size=len(idle)))
+            ended = searches.advance(RolloutEvaluator(), rng)
+            found.append([array.tolist() for array in (ended, searches.results(ended).visit_counts, searches.results(ended).moves)])
+        return found
+
+    play(old, 7, seed=1)
+    play(new, 2, seed=5)
+    new.restore(old.state())
+    assert play(old, 40, seed=2) == play(new, 40, seed=2)
+    for name, array in old.state().items():
+        np.testing.assert_array_equal(new.state()[name], array)
+
+
+def damaged_states() -> Iterator[tuple[str, Any]]:
+    for name in ("nodes_used", "edges_used", "simulations_done", "limit", "leaves", "first_edge", "num_edges"):
+        yield name, lambda array: array + 1
+    for name in ("num_considered", "parent_edge", "edge_node", "edge_child", "edge_square", "edge_visits", "edge_pending"):
+        yield name, lambda array: array + 100
+    for name in ("visits", "edge_node", "leaves", "first_edge"):
+        yield name, lambda array: array - 100
+    for name in ("value", "value_sum"):
+        yield name, lambda array: array * np.nan
+    yield "own", lambda array: ~array
+    yield "opp", lambda array: array[:3]
+    yield "is_over", lambda array: ~array
+    yield "noise", lambda array: array.astype(np.float32)
+
+
+@pytest.mark.parametrize(("name", "damage"), list(damaged_states()))
+def test_damaged_searches_are_not_restored(name: str, damage: Any) -> None:
+    settings = SearchSettings(simulations=9, method="gumbel", leaves_per_call=2)
+    old, new = (Searches(8, settings, board_size=6, empties=32) for _ in range(2))
+    old.begin(np.arange(6), PositionBatch.start(6, 6), np.array([9, 9, 9, 5, 5, 1]))
+    for _ in range(3):
+        old.advance(ConstantEvaluator(), np.random.default_rng(0))
+    state = old.state()
+    new.restore(state)
+    with pytest.raises(ValueError):  # noqa: PT011 - which of the checks finds it is not what matters
+        new.restore({**state, name: damage(state[name])})
+    with pytest.raises(KeyError):
+        new.restore({key: array for key, array in state.items() if key != name})
+
+
+def test_random_damage_is_found_or_does_no_harm(rng: np.random.Generator) -> None:
+    """Single numbers replaced: the searches end, whatever they find, and nothing is read or written outside of the trees."""
+    settings = SearchSettings(simulations=9, method="gumbel", leaves_per_call=2)
+    old = Searches(8, settings, board_size=6, empties=32)
+    old.begin(np.arange(8), PositionBatch.start(8, 6))
+    for _ in range(3):
+        old.advance(ScatteredEvaluator(), rng)
+    found = 0
+    for _ in range(300):
+        state = old.state()
+        array = state[str(rng.choice([name for name in state if state[name].dtype.kind in "iu"]))]
+        array.flat[rng.integers(array.size)] = rng.integers(np.iinfo(array.dtype).min, np.iinfo(array.dtype).max, dtype=array.dtype)
+        new = Searches(8, settings, board_size=6, empties=32)
+        try:
+            new.restore(state)
+        except ValueError:
+            found += 1
+            continue
+        for _ in range(30):
+            if len(new.idle) < 8:
+                new.advance(ScatteredEvaluator(), rng)
+        assert len(new.idle) == 8
+    assert 150 < found < 300
+
+
+def test_searches_that_cannot_be_are_not_begun() -> None:
+    searches = Searches(2, SearchSettings(simulations=5), board_size=4, empties=12)
+    numbers, start = np.arange(2), PositionBatch.start(2, 4)
+    for simulations in ([0, 5], [5, 6]):
+        with pytest.raises(ValueError, match="expected 1 to 5"):
+            searches.begin(numbers, start, np.array(simulations))
+    over = PositionBatch([0xFFFF, 0xFFFF], [0, 0], [0, 0], board_size=4)
+    with pytest.raises(ValueError, match="finished"):
+        searches.begin(numbers, over)
+    assert searches.idle.tolist() == [0, 1]
 
 
 def test_sequential_halving_follows_its_table() -> None:

@@ -345,7 +345,7 @@ def lockstep_games() -> None:
     import torch
 
     from agents.networks import Architecture, PolicyValueNetwork
-    from agents.policy_value import network_evaluator, play_settings
+    from agents.policy_value import network_evaluator
     from training.alphazero import PRESETS
     from training.self_play import SearchPlan, SelfPlay
 
@@ -353,45 +353,47 @@ def lockstep_games() -> None:
     torch.manual_seed(0)
     evaluator = network_evaluator(PolicyValueNetwork(Architecture(8, settings.blocks, settings.channels)))
     timed = _TimedEvaluator(evaluator)
-    search = play_settings(settings.simulations, margin_share=settings.margin_share)
-    plan = SearchPlan(dataclasses.replace(search, leaves_per_call=settings.leaves_per_call, gumbel_scale=1.0), search, 1.0)
-    alone = SearchPlan(dataclasses.replace(search, gumbel_scale=1.0), search, 1.0)
+    plan = SearchPlan(settings.simulations, settings.simulations, 1.0)
+    alone = dataclasses.replace(settings.search(), leaves_per_call=1)
     rng = np.random.default_rng(0)
-    games = {size: SelfPlay(size, 8, random_plies=8, rng=rng) for size in (settings.parallel_games, 1)}
+    together, single = (
+        SelfPlay(size, 8, search=search, random_plies=8, rng=rng)
+        for size, search in ((settings.parallel_games, settings.search()), (1, alone))
+    )
 
-    def lockstep() -> float:
-        games[settings.parallel_games].play_ply(timed, plan, rng=rng)
-        return float(settings.parallel_games)
+    def play(games: SelfPlay, asked: Any, num_moves: int) -> float:
+        before = games.plies_done
+        while games.plies_done < before + num_moves:
+            games.advance(asked, plan, rng=rng)
+        return float(games.plies_done - before)
 
-    def one_at_a_time() -> float:
-        for _ in range(30):
-            games[1].play_ply(evaluator, alone, rng=rng)
-        return 30.0
-
-    contestants: dict[str, Contestant] = {f"{settings.parallel_games} games in lockstep": lockstep, "one game at a time": one_at_a_time}
-    timed.seconds = timed.leaves = timed.calls = 0.0
+    contestants: dict[str, Contestant] = {
+        f"{settings.parallel_games} games in lockstep": lambda: play(together, timed, settings.parallel_games),
+        "one game at a time": lambda: play(single, evaluator, 30),
+    }
+    play(together, timed, settings.parallel_games)
+    timed.seconds, timed.calls = 0.0, []
     start = time.perf_counter()
-    lockstep()
+    play(together, timed, settings.parallel_games)
     share = timed.seconds / (time.perf_counter() - start)
     compare(f"AlphaZero self-play, {settings.simulations} simulations a move", "moves/s", contestants, rounds=3)
-    print(f"  in lockstep the network takes {share:.0%} of the time, {timed.leaves / timed.calls:.0f} positions a call")
+    sizes = f"{min(timed.calls)} to {max(timed.calls)} positions a call"
+    print(f"  in lockstep the network takes {share:.0%} of the time, and gets {sizes}")
 
 
 @dataclasses.dataclass
 class _TimedEvaluator:
-    """An evaluator that notes how long it takes."""
+    """An evaluator that notes how long it takes, and for how many positions it is asked."""
 
     evaluator: Any
     seconds: float = 0.0
-    leaves: float = 0.0
-    calls: float = 0.0
+    calls: list[int] = dataclasses.field(default_factory=list)
 
     def evaluate(self, positions: PositionBatch, rng: np.random.Generator) -> Any:
         start = time.perf_counter()
         found = self.evaluator.evaluate(positions, rng)
         self.seconds += time.perf_counter() - start
-        self.leaves += len(positions)
-        self.calls += 1
+        self.calls.append(len(positions))
         return found
 
 

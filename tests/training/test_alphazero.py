@@ -39,27 +39,27 @@ SMALL = Settings(
 )
 
 
-def advance(learner: Learner, plies: int) -> Learner:
-    for _ in range(plies):
+def advance(learner: Learner, calls: int) -> Learner:
+    for _ in range(calls):
         learner.advance()
     return learner
 
 
 def test_the_same_seed_gives_the_same_weights_and_another_one_others() -> None:
-    first, second, other = (to_arrays(advance(Learner(replace(SMALL, seed=seed)), 40).network) for seed in (3, 3, 4))
+    first, second, other = (to_arrays(advance(Learner(replace(SMALL, seed=seed)), 200).network) for seed in (3, 3, 4))
     assert all((first[name] == second[name]).all() for name in first)
     assert any((first[name] != other[name]).any() for name in first)
     start = to_arrays(Learner(replace(SMALL, seed=3)).network)
     assert any((first[name] != start[name]).any() for name in first)
 
 
-@pytest.mark.parametrize("plies", [0, 5, 45])
-def test_a_run_that_was_saved_and_loaded_goes_on_as_if_nothing_had_happened(plies: int, tmp_path: Path) -> None:
-    whole = advance(Learner(SMALL), plies)
+@pytest.mark.parametrize("calls", [0, 5, 200])
+def test_a_run_that_was_saved_and_loaded_goes_on_as_if_nothing_had_happened(calls: int, tmp_path: Path) -> None:
+    whole = advance(Learner(SMALL), calls)
     whole.save(tmp_path / "state")
     resumed = Learner.load(tmp_path / "state")
     for learner in (whole, resumed):
-        advance(learner, 40)
+        advance(learner, 200)
     whole.save(tmp_path / "one")
     resumed.save(tmp_path / "two")
     assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
@@ -72,7 +72,7 @@ def test_a_run_that_was_saved_and_loaded_goes_on_as_if_nothing_had_happened(plie
 def test_a_position_is_never_learned_from_more_often_than_the_ratio_says() -> None:
     learner = Learner(replace(SMALL, train_ratio=1.5))
     ratios = []
-    for _ in range(60):
+    for _ in range(300):
         learner.advance()
         ratios.append(learner.take_metrics()["train_ratio"])
     assert max(ratios) <= 1.5
@@ -83,7 +83,7 @@ def test_the_precision_that_was_found_is_kept_by_the_checkpoint(tmp_path: Path, 
     monkeypatch.setattr(alphazero, "fastest_dtype", lambda *_: torch.bfloat16)
     learner = Learner(replace(SMALL, precision="auto"))
     assert learner.dtype == torch.bfloat16
-    advance(learner, 30).save(tmp_path / "state")
+    advance(learner, 150).save(tmp_path / "state")
     monkeypatch.setattr(alphazero, "fastest_dtype", lambda *_: torch.float32)
     assert Learner.load(tmp_path / "state").dtype == torch.bfloat16
     assert Learner(replace(SMALL, precision="auto")).dtype == torch.float32
@@ -96,7 +96,7 @@ def test_simulations_grow_from_the_first_to_the_last() -> None:
     for games in (0, 150, 300, 900):
         learner._self_play.games_done = games
         plan = learner._plan()
-        counts.append((plan.full.simulations, plan.quick.simulations))
+        counts.append((plan.full, plan.quick))
     assert counts == [(4, 1), (8, 2), (16, 4), (16, 4)]
 
 
@@ -139,7 +139,7 @@ def test_learning_fits_what_it_is_shown() -> None:
     """The same batch again and again: the policy, the value and the owners of the squares come to be its targets."""
     learner = Learner(replace(SMALL, learning_rate=5e-3, root_value_share=0.25, ownership_weight=1.0))
     while learner._replay.size < 200:
-        learner._replay.add(learner._self_play.play_ply(learner._evaluator, learner._plan(), rng=learner._rng))
+        learner._replay.add(learner._self_play.advance(learner._evaluator, learner._plan(), rng=learner._rng))
     batch = learner._replay.draw(8, np.random.default_rng(0))
     batch.policy_mask[:] = True
     batch.root_value[:] = np.linspace(-0.5, 0.5, 8)
@@ -159,7 +159,7 @@ def test_learning_fits_what_it_is_shown() -> None:
 
 
 def test_training_that_diverges_stops_before_the_weights_are_spoilt(tmp_path: Path) -> None:
-    learner = advance(Learner(SMALL), 40)
+    learner = advance(Learner(SMALL), 200)
     save_run(TRAINER, learner, folder=tmp_path)
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     batch = learner._replay.draw(64, np.random.default_rng(0))
@@ -186,7 +186,8 @@ def test_training_that_diverges_stops_before_the_weights_are_spoilt(tmp_path: Pa
     [
         ("--games=0", "games 0: must be at least 1"),
         ("--simulations=0", "simulations 0"),
-        ("--parallel-games=1", "full_share 0.25 of 1 games is none"),
+        ("--parallel-games=0", "parallel_games 0"),
+        ("--full-share=0", "full_share 0.0"),
         ("--full-share=1.5", "full_share 1.5: must be between 0 and 1"),
         ("--learning-rate=nan", "learning_rate nan"),
         ("--train-ratio=0", "train_ratio 0.0"),
@@ -225,7 +226,7 @@ def test_a_wrong_setting_is_refused_in_one_line(setting: str, message: str, tmp_
     ],
 )
 def test_a_checkpoint_with_other_things_in_it_is_refused(tmp_path: Path, change: Any) -> None:
-    advance(Learner(SMALL), 30).save(tmp_path / "state")
+    advance(Learner(SMALL), 150).save(tmp_path / "state")
     parts, about = read_checkpoint(tmp_path / "state", CHECKPOINT_KIND)
     change(parts, about)
     write_checkpoint(tmp_path / "state", CHECKPOINT_KIND, parts=parts, about=about)

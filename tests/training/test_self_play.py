@@ -1,38 +1,43 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from agents import mcts
-from agents.evaluators import RolloutEvaluator
+from agents.evaluators import Evaluation, RolloutEvaluator
 from agents.mcts import SearchSettings
 from othello_env import BLACK, Position, PositionBatch
-from training import self_play
+from training.alphazero import PRESETS
 from training.replay import Samples
 from training.self_play import SearchPlan, SelfPlay
 
-PLAN = SearchPlan(SearchSettings(simulations=6, method="gumbel"), SearchSettings(simulations=2, method="gumbel"), 0.25)
+PLAN = SearchPlan(full=6, quick=2, full_share=0.25)
+SEARCH = SearchSettings(simulations=6, method="gumbel")
 
 
-def play(games: SelfPlay, plies: int, rng: np.random.Generator) -> list[Samples]:
-    return [games.play_ply(RolloutEvaluator(), PLAN, rng=rng) for _ in range(plies)]
+def new_games(num_games: int, board_size: int = 6, *, random_plies: int = 3, seed: int = 0) -> SelfPlay:
+    return SelfPlay(num_games, board_size, search=SEARCH, random_plies=random_plies, rng=np.random.default_rng(seed))
 
 
-def own_account(board_size: int, num_games: int, plies: int, seed: int) -> tuple[list[Samples], list[list[list[Position]]], SelfPlay]:
-    """The samples of each ply, and for each ply the positions before the moves of the games that it ended, last first."""
+def play(games: SelfPlay, calls: int, rng: np.random.Generator) -> list[Samples]:
+    return [games.advance(RolloutEvaluator(), PLAN, rng=rng) for _ in range(calls)]
+
+
+def own_account(board_size: int, num_games: int, calls: int, seed: int) -> tuple[list[Samples], list[list[list[Position]]], SelfPlay]:
+    """The samples of each call, and for each call the positions before the moves of the games that it ended, last first."""
+    games = new_games(num_games, board_size, seed=seed)
     rng = np.random.default_rng(seed)
-    games = SelfPlay(num_games, board_size, random_plies=3, rng=rng)
     running: list[list[Position]] = [[] for _ in range(num_games)]
     found, ended = [], []
-    for _ in range(plies):
+    for _ in range(calls):
         before = list(games._games)
-        for positions, position in zip(running, before, strict=True):
-            positions.append(position)
-        lengths = games._length.copy()
-        found.append(games.play_ply(RolloutEvaluator(), PLAN, rng=rng))
-        over = np.flatnonzero(games._length != lengths + 1)
+        found.append(games.advance(RolloutEvaluator(), PLAN, rng=rng))
+        moved = games._searches.idle.tolist()
+        for row in moved:
+            running[row].append(before[row])
+        over = [row for row in moved if games._length[row] == 0]
         ended.append([running[row] for row in over])
         for row in over:
             running[row] = []
@@ -42,7 +47,7 @@ def own_account(board_size: int, num_games: int, plies: int, seed: int) -> tuple
 @pytest.mark.parametrize("board_size", [4, 6])
 def test_samples_are_the_positions_of_the_ended_games_with_the_results_seen_by_who_is_to_move(board_size: int) -> None:
     """The small boards have many passes."""
-    found, ended, games = own_account(board_size, 24, 60, seed=1)
+    found, ended, games = own_account(board_size, 24, 240, seed=1)
     count = passes = 0
     for samples, played in zip(found, ended, strict=True):
         expected = [position for positions in played for position in positions]
@@ -70,13 +75,13 @@ def test_samples_are_the_positions_of_the_ended_games_with_the_results_seen_by_w
         assert row == len(samples)
         count += len(played)
     assert games.games_done == count > 30
-    assert games.plies_done == 24 * 60
+    assert games.plies_done >= sum(len(samples) for samples in found)
     assert passes > 5
 
 
 def test_policies_are_those_of_legal_moves_and_a_quarter_of_the_searches_is_full() -> None:
-    games = SelfPlay(32, 6, random_plies=0, rng=np.random.default_rng(0))
-    samples = [part for part in play(games, 80, np.random.default_rng(2)) if len(part)]
+    games = new_games(32, random_plies=0)
+    samples = [part for part in play(games, 300, np.random.default_rng(2)) if len(part)]
     full = np.concatenate([part.policy_mask for part in samples])
     assert full.mean() == pytest.approx(0.25, abs=0.03)
     for part in samples:
@@ -88,23 +93,24 @@ def test_policies_are_those_of_legal_moves_and_a_quarter_of_the_searches_is_full
 
 
 def test_games_begin_at_all_stages_and_later_ones_with_few_random_moves() -> None:
-    games = SelfPlay(64, 6, random_plies=4, rng=np.random.default_rng(0))
+    games = new_games(64, random_plies=4)
     empties = games._games.empties
     assert len(set(empties.tolist())) > 20
     starts: list[int] = []
     rng = np.random.default_rng(1)
-    for _ in range(70):
+    for _ in range(250):
         play(games, 1, rng)
-        starts += games._games.empties[games._length == 0].tolist()
+        idle = games._searches.idle
+        starts += games._games.empties[idle[games._length[idle] == 0]].tolist()
     assert set(starts) == {32, 31, 30, 29, 28}
 
 
-@pytest.mark.parametrize("plies", [0, 13])
-def test_restored_games_go_on_like_the_old_ones(plies: int) -> None:
-    old, new = (SelfPlay(16, 6, random_plies=3, rng=np.random.default_rng(seed)) for seed in (0, 9))
-    play(old, plies, np.random.default_rng(1))
+@pytest.mark.parametrize("calls", [0, 1, 50])
+def test_restored_games_go_on_like_the_old_ones(calls: int) -> None:
+    old, new = (new_games(16, seed=seed) for seed in (0, 9))
+    play(old, calls, np.random.default_rng(1))
     new.restore({name: array.copy() for name, array in old.state().items()})
-    for one, other in zip(*(play(games, 40, np.random.default_rng(2)) for games in (old, new)), strict=True):
+    for one, other in zip(*(play(games, 160, np.random.default_rng(2)) for games in (old, new)), strict=True):
         for name, array in one.arrays().items():
             np.testing.assert_array_equal(other.arrays()[name], array)
     for name, array in old.state().items():
@@ -119,24 +125,35 @@ def test_restored_games_go_on_like_the_old_ones(plies: int) -> None:
         lambda state: state.update(own=state["opp"]),
         lambda state: state.update(length=state["length"].astype(np.int32)),
         lambda state: state.update(length=state["length"] + 1000),
+        lambda state: state.pop("search.own"),
+        lambda state: state.update({"search.edge_child": state["search.edge_child"] + 100}),
     ],
 )
 def test_what_does_not_fit_is_not_restored(change: Any) -> None:
-    games = SelfPlay(16, 6, random_plies=3, rng=np.random.default_rng(0))
+    games = new_games(16)
+    play(games, 10, np.random.default_rng(1))
     state = dict(games.state())
     change(state)
     with pytest.raises((ValueError, KeyError)):
         games.restore(state)
 
 
-def test_the_whole_batch_is_searched_in_two_calls_at_most_a_ply(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_call_has_leaves_of_all_games() -> None:
+    """Of games that end, games with one legal move and short searches too; so that no call is small."""
     sizes: list[int] = []
-    original = mcts.search
 
-    def counted(positions: PositionBatch, *arguments: Any, **settings: Any) -> Any:
-        sizes.append(len(positions))
-        return original(positions, *arguments, **settings)
+    class Counting(RolloutEvaluator):
+        def evaluate(self, positions: PositionBatch, rng: np.random.Generator) -> Evaluation:
+            sizes.append(len(positions))
+            return super().evaluate(positions, rng)
 
-    monkeypatch.setattr(self_play, "search", counted)
-    play(SelfPlay(32, 6, random_plies=0, rng=np.random.default_rng(0)), 3, np.random.default_rng(0))
-    assert sizes == [8, 24] * 3
+    games = SelfPlay(40, 6, search=replace(SEARCH, leaves_per_call=4), random_plies=3, rng=np.random.default_rng(0))
+    rng = np.random.default_rng(1)
+    for _ in range(300):
+        games.advance(Counting(), PLAN, rng=rng)
+    assert games.games_done > 80
+    assert 40 <= min(sizes) < max(sizes) <= 160
+
+
+def test_the_presets_ask_about_hundreds_of_leaves_at_a_time() -> None:
+    assert all(settings.parallel_games >= 256 for settings in PRESETS.values())

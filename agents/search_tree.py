@@ -1,0 +1,486 @@
+"""The trees of searches as rows of flat arrays, and the compiled loops that walk through them: see `agents.mcts`."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from othello_env.bitboard import BitboardArray
+from othello_env.bitboard import popcount as popcount_array
+from othello_env.compiled import flips, inlined, kernel, legal_moves, lowest_square, popcount, unpacked
+
+NO_NODE: Final = -1
+MAX_EDGES: Final = 64  # no node has more
+
+# What the fields of `Tree` take a game, a node and an edge, beside 4 bytes a leaf of one call.
+GAME_BYTES: Final = 545
+NODE_BYTES: Final = 51
+EDGE_BYTES: Final = 29
+
+# Priors are at least this: so small that it never matters, and large enough for logarithms and for weights that multiply it.
+_LEAST_PRIOR: Final = 1e-30
+_ONE: Final = np.uint64(1)
+
+
+class Tree(NamedTuple):
+    """The trees of G games, N nodes and E edges each: N is the most simulations plus 1, as each adds one node at most.
+
+    A node's edges lie together in their game's row, in the order of their squares. A node has at most as many edges as the root
+    has empty squares, so E = N times that is enough for every game; `agents.mcts.tree_bytes` says what it takes: 719 kilobytes for
+    400 simulations from the start position. The system provides pages when they are written to, so a usual game takes a sixth.
+
+    Values are from the view of the side to move: that of the node, or of the node where the edge begins. A named tuple, because
+    compiled loops take one as it is.
+    """
+
+    own: BitboardArray  # [G, N], discs of the side to move
+    opp: BitboardArray  # [G, N]
+    legal_moves: BitboardArray  # [G, N]
+    side: npt.NDArray[np.uint8]  # [G, N], 0 or 1, the side to move
+    is_over: npt.NDArray[np.bool_]  # [G, N]
+    value: npt.NDArray[np.float32]  # [G, N], the evaluator's, or the result where the game is over
+    parent_edge: npt.NDArray[np.int32]  # [G, N], -1 for the root, which is node 0
+    first_edge: npt.NDArray[np.int32]  # [G, N]
+    num_edges: npt.NDArray[np.uint8]  # [G, N], 0 where the game is over
+    visits: npt.NDArray[np.int32]  # [G, N], 0 while the evaluator has not answered
+    value_sum: npt.NDArray[np.float64]  # [G, N], of all visits
+    edge_node: npt.NDArray[np.int32]  # [G, E], the node where the edge begins
+    edge_child: npt.NDArray[np.int32]  # [G, E], the node where it ends, -1 before its first visit
+    edge_square: npt.NDArray[np.uint8]  # [G, E], the move
+    edge_prior: npt.NDArray[np.float32]  # [G, E], the policy; a node's edges sum to 1
+    edge_visits: npt.NDArray[np.int32]  # [G, E]
+    edge_pending: npt.NDArray[np.int32]  # [G, E], walks through it whose leaf waits for the evaluator
+    edge_value_sum: npt.NDArray[np.float64]  # [G, E]
+    nodes_used: npt.NDArray[np.int32]  # [G]
+    edges_used: npt.NDArray[np.int32]  # [G]
+    simulations_done: npt.NDArray[np.int32]  # [G], -1 before the root is evaluated, which is not counted
+    limit: npt.NDArray[np.int32]  # [G], the simulations of the game's search, 0 where there is nothing to search
+    schedule: npt.NDArray[np.int32]  # [G], the row of the rules' tables for so many
+    passed: npt.NDArray[np.bool_]  # [G], whether the root is what a forced pass leads to
+    leaves: npt.NDArray[np.int32]  # [G, K], the nodes that wait for the evaluator, -1 behind the last
+    first_leaf: npt.NDArray[np.int64]  # [G], the number of the first of them among the leaves of all games
+    num_considered: npt.NDArray[np.int32]  # [G], how many moves Gumbel considers at the root
+    noise: npt.NDArray[np.float64]  # [G, 64], noise of the root's edges, in their order
+
+
+NODE_FIELDS: Final = Tree._fields[: Tree._fields.index("edge_node")]
+EDGE_FIELDS: Final = tuple(name for name in Tree._fields if name.startswith("edge_"))
+
+
+class Rules(NamedTuple):
+    """The settings as compiled loops see them.
+
+    exploration: [S + 2] for at most S simulations, the factor of prior / (1 + n), by the visits of the node. considered_visits:
+    [T, M + 1, S], for each of T lengths of a search and each number of considered moves the visits that a move must have in order
+    to be tried next, by simulation. phase: [T, M + 1, S], the number of the halving. max_considered_actions, margin_share: as in the
+    settings. words: of `GEOMETRY`.
+    """
+
+    gumbel: bool
+    max_considered_actions: int
+    exploration: npt.NDArray[np.float64]
+    fpu_reduction: float
+    value_scale: float
+    visit_offset: float
+    considered_visits: npt.NDArray[np.int32]
+    phase: npt.NDArray[np.int32]
+    margin_share: float
+    words: BitboardArray
+
+
+def check_tree(tree: Tree, rules: Rules) -> None:
+    """Raise `ValueError` for trees from which the loops would come out of the arrays, or not come out at all."""
+    num_nodes, num_edges = tree.own.shape[1], tree.edge_node.shape[1]
+    nodes_used, edges_used = tree.nodes_used[:, None], tree.edges_used[:, None]
+    node, edge = np.arange(num_nodes), np.arange(num_edges)
+    node_mask, edge_mask, most_edges = node < nodes_used, edge < edges_used, num_edges // num_nodes
+    full = np.uint64(unpacked(rules.words)[4])
+    num_leaves = (tree.leaves != NO_NODE).sum(axis=1)
+    counts_fit = (
+        (tree.nodes_used >= 0)
+        & (tree.nodes_used <= num_nodes)
+        & (tree.nodes_used <= tree.simulations_done + num_leaves + 1)
+        & (tree.edges_used == np.where(node_mask, tree.num_edges, 0).sum(axis=1))
+        & (tree.simulations_done >= -1)
+        & (tree.simulations_done + num_leaves <= tree.limit)
+        & (tree.num_considered >= 0)
+        & (tree.num_considered <= rules.max_considered_actions)
+    )
+    leaves_fit = (tree.leaves == NO_NODE) | ((tree.leaves >= 0) & (tree.leaves < nodes_used))
+    leaves_fit[:, 1:] &= (tree.leaves[:, :-1] != NO_NODE) | (tree.leaves[:, 1:] == NO_NODE)
+    parent_edge = np.clip(tree.parent_edge, 0, num_edges - 1)
+    parent = np.take_along_axis(tree.edge_node, parent_edge, axis=1)
+    nodes_fit = (
+        ((tree.parent_edge >= 0) & (tree.parent_edge < edges_used) & (parent < node) | (node == 0) & (tree.parent_edge == NO_NODE))
+        & (tree.first_edge >= 0)
+        & (tree.first_edge + tree.num_edges.astype(np.int64) <= edges_used)
+        & (tree.num_edges <= most_edges)
+        & ((tree.num_edges > 0) != tree.is_over)
+        & (tree.visits >= 0)
+        & (tree.visits <= tree.simulations_done[:, None] + 1)
+        & ((tree.own & tree.opp) | ((tree.own | tree.opp) & ~full) == 0)
+        & (popcount_array(full & ~(tree.own | tree.opp)) <= most_edges)
+        & np.isfinite(tree.value)
+        & np.isfinite(tree.value_sum)
+    )
+    edges_fit = (
+        (tree.edge_node >= 0)
+        & (tree.edge_node < nodes_used)
+        & ((tree.edge_child == NO_NODE) | (tree.edge_child > tree.edge_node) & (tree.edge_child < nodes_used))
+        & (tree.edge_square < 64)
+        & (tree.edge_prior >= 0)
+        & (tree.edge_visits >= 0)
+        & (tree.edge_pending >= 0)
+        & (tree.edge_visits + tree.edge_pending.astype(np.int64) <= tree.limit[:, None])
+    )
+    if not (counts_fit.all() and leaves_fit.all() and (nodes_fit | ~node_mask).all() and (edges_fit | ~edge_mask).all()):
+        raise ValueError("its trees are no trees of searches")
+
+
+# The loops. Each handles its games alone.
+
+
+@inlined
+def _result(own: Any, opp: Any, rules: Any) -> Any:
+    """The value of a finished game, see `SearchSettings`."""
+    difference, full = popcount(own) - popcount(opp), unpacked(rules.words)[4]
+    outcome = np.int64(difference > 0) - np.int64(difference < 0)
+    margin = difference + outcome * popcount(full & ~(own | opp))
+    return (1 - rules.margin_share) * outcome + rules.margin_share * margin / popcount(full)
+
+
+@kernel
+def _add_node(tree: Any, game: int, parent_edge: int, own: Any, opp: Any, side: Any, rules: Any) -> Any:
+    """Add a node for a position, after a pass where one is forced, and its edges, without priors. Returns the node."""
+    geometry = unpacked(rules.words)
+    node = np.int64(tree.nodes_used[game])
+    tree.nodes_used[game] = node + 1
+    is_over = False
+    moves = legal_moves(own, opp, geometry)
+    if moves == 0:
+        replies = legal_moves(opp, own, geometry)
+        if replies == 0:
+            is_over = True
+        else:
+            own, opp, moves = opp, own, replies
+            side = np.uint8(1 - side)
+    tree.own[game, node], tree.opp[game, node], tree.side[game, node] = own, opp, side
+    tree.legal_moves[game, node], tree.is_over[game, node] = moves, is_over
+    tree.value[game, node] = _result(own, opp, rules) if is_over else 0
+    tree.parent_edge[game, node] = parent_edge
+    tree.visits[game, node], tree.value_sum[game, node] = 0, 0
+    edge = np.int64(tree.edges_used[game])
+    tree.first_edge[game, node] = edge
+    while moves:
+        tree.edge_node[game, edge], tree.edge_child[game, edge] = node, NO_NODE
+        tree.edge_square[game, edge] = lowest_square(moves)
+        tree.edge_prior[game, edge], tree.edge_visits[game, edge] = 0, 0
+        tree.edge_pending[game, edge], tree.edge_value_sum[game, edge] = 0, 0
+        edge += 1
+        moves &= moves - _ONE
+    tree.num_edges[game, node] = edge - tree.edges_used[game]
+    tree.edges_used[game] = edge
+    return node
+
+
+@kernel
+def _add_child(tree: Any, game: int, edge: int, rules: Any) -> Any:
+    """Add the node where an edge ends. Returns it."""
+    node = np.int64(tree.edge_node[game, edge])
+    own, opp = tree.own[game, node], tree.opp[game, node]
+    move = _ONE << np.uint64(tree.edge_square[game, edge])
+    placed = move | flips(own, opp, move, unpacked(rules.words))
+    child = _add_node(tree, game, edge, opp & ~placed, own | placed, np.uint8(1 - tree.side[game, node]), rules)
+    tree.edge_child[game, edge] = child
+    return child
+
+
+@kernel
+def plant(
+    tree: Any,
+    games: npt.NDArray[np.int64],
+    own: BitboardArray,
+    opp: BitboardArray,
+    side: npt.NDArray[np.uint8],
+    limits: npt.NDArray[np.int64],
+    schedules: npt.NDArray[np.int64],
+    rules: Any,
+) -> None:
+    """Begin trees anew, from the positions of the games named: the roots alone, which are the first leaves."""
+    for number in range(len(games)):
+        game = games[number]
+        tree.nodes_used[game], tree.edges_used[game], tree.simulations_done[game] = 0, 0, -1
+        _add_node(tree, game, np.int64(-1), own[number], opp[number], side[number], rules)
+        tree.passed[game] = tree.side[game, 0] != side[number]
+        num_moves = tree.num_edges[game, 0]
+        tree.num_considered[game] = min(num_moves, rules.max_considered_actions)
+        tree.limit[game] = 0 if tree.passed[game] or num_moves == 1 else limits[number]
+        tree.schedule[game] = schedules[number]
+        tree.leaves[game, 0] = 0
+
+
+@kernel
+def _count_visit(tree: Any, game: int, node: int, value: float) -> None:
+    """Add a value, from the view of `node`, to it and to all before it; the walk to it is no longer on its way."""
+    side = tree.side[game, node]
+    tree.simulations_done[game] += 1
+    while True:
+        node_value = value if tree.side[game, node] == side else -value
+        tree.visits[game, node] += 1
+        tree.value_sum[game, node] += node_value
+        edge = np.int64(tree.parent_edge[game, node])
+        if edge < 0:
+            return
+        node = np.int64(tree.edge_node[game, edge])
+        tree.edge_visits[game, edge] += 1
+        tree.edge_pending[game, edge] -= 1
+        tree.edge_value_sum[game, edge] += value if tree.side[game, node] == side else -value
+
+
+@kernel
+def _back_up(tree: Any, game: int, logits: npt.NDArray[np.float32], values: npt.NDArray[np.float32]) -> None:
+    """Take the evaluator's answers about a game's leaves. logits: [L, A], empty for a uniform policy. values: [L]."""
+    for slot in range(tree.leaves.shape[1]):
+        node = np.int64(tree.leaves[game, slot])
+        if node < 0:
+            break
+        leaf = tree.first_leaf[game] + slot
+        first = np.int64(tree.first_edge[game, node])
+        last = first + tree.num_edges[game, node]
+        highest = -np.inf
+        if logits.shape[1] > 0:
+            for edge in range(first, last):
+                highest = max(highest, logits[leaf, tree.edge_square[game, edge]])
+        if highest == -np.inf:
+            for edge in range(first, last):
+                tree.edge_prior[game, edge] = 1 / (last - first)
+        else:
+            total = 0.0
+            for edge in range(first, last):
+                total += math.exp(logits[leaf, tree.edge_square[game, edge]] - highest)
+            for edge in range(first, last):
+                weight = math.exp(logits[leaf, tree.edge_square[game, edge]] - highest)
+                tree.edge_prior[game, edge] = max(weight / total, _LEAST_PRIOR)
+        tree.value[game, node] = values[leaf]
+        _count_visit(tree, game, node, np.float64(values[leaf]))
+        tree.leaves[game, slot] = NO_NODE
+
+
+@kernel
+def _walk(tree: Any, game: int, rules: Any, weights: npt.NDArray[np.float64]) -> None:
+    """Walk to as many new leaves of a game as one call may have; walks that reach a finished game count at once."""
+    num_leaves, phase = np.int64(0), np.int64(-1)
+    schedule, num_considered = tree.schedule[game], tree.num_considered[game]
+    while num_leaves < tree.leaves.shape[1] and tree.simulations_done[game] + num_leaves < tree.limit[game]:
+        considered = np.int64(0)
+        if rules.gumbel:
+            simulation = tree.simulations_done[game] + num_leaves
+            considered = np.int64(rules.considered_visits[schedule, num_considered, simulation])
+            next_phase = np.int64(rules.phase[schedule, num_considered, simulation])
+            if num_leaves > 0 and next_phase != phase:
+                break  # the halving needs the values of the leaves
+            phase = next_phase
+        node, pending = np.int64(0), np.int64(num_leaves)  # pending: other walks through the node that are on their way
+        while True:
+            if not rules.gumbel:
+                edge = _puct_edge(tree, game, node, pending, rules)
+            elif node == 0:
+                edge = _considered_edge(tree, game, considered, rules, weights)
+            else:
+                edge = _improved_edge(tree, game, node, rules, weights)
+            pending = np.int64(tree.edge_pending[game, edge])
+            tree.edge_pending[game, edge] += 1
+            node = np.int64(tree.edge_child[game, edge])
+            if node < 0:
+                node = _add_child(tree, game, edge, rules)
+                break
+            if tree.is_over[game, node] or tree.visits[game, node] == 0:
+                break
+        if tree.is_over[game, node]:
+            _count_visit(tree, game, node, np.float64(tree.value[game, node]))
+        elif pending == 0:
+            tree.leaves[game, num_leaves] = node
+            num_leaves += 1
+        else:  # a leaf of this call again: no better one is known before the evaluator has answered
+            while node > 0:
+                edge = np.int64(tree.parent_edge[game, node])
+                tree.edge_pending[game, edge] -= 1
+                node = np.int64(tree.edge_node[game, edge])
+            break
+
+
+@kernel
+def take_roots(tree: Any, games: npt.NDArray[np.int64], logits: npt.NDArray[np.float32], values: npt.NDArray[np.float32]) -> None:
+    """Take the evaluator's answers about the roots of the games named."""
+    for game in games:
+        _back_up(tree, game, logits, values)
+
+
+@kernel
+def simulate(tree: Any, rules: Any, logits: npt.NDArray[np.float32], values: npt.NDArray[np.float32]) -> None:
+    """Take the evaluator's answers about the leaves, if there are any, and walk to the next ones."""
+    weights = np.empty(MAX_EDGES, dtype=np.float64)
+    for game in range(len(tree.leaves)):
+        _back_up(tree, game, logits, values)
+        _walk(tree, game, rules, weights)
+
+
+@kernel
+def _puct_edge(tree: Any, game: int, node: int, pending: int, rules: Any) -> Any:
+    """The edge with the highest mean value plus exploration. Walks on their way count as lost. pending: those through the node."""
+    factor = rules.exploration[tree.visits[game, node] + pending]
+    unvisited_value = tree.value_sum[game, node] / tree.visits[game, node] - rules.fpu_reduction
+    first = np.int64(tree.first_edge[game, node])
+    best, best_score = first, -np.inf
+    for edge in range(first, first + tree.num_edges[game, node]):
+        lost = tree.edge_pending[game, edge]
+        visits = tree.edge_visits[game, edge] + lost
+        value = (tree.edge_value_sum[game, edge] - lost) / visits if visits > 0 else unvisited_value
+        score = value + factor * tree.edge_prior[game, edge] / (1 + visits)
+        if score > best_score:
+            best, best_score = edge, score
+    return best
+
+
+@kernel
+def _completed_logits(tree: Any, game: int, node: int, rules: Any, weights: npt.NDArray[np.float64]) -> None:
+    """Write the logits of a node's improved policy into `weights`, for each of its edges, up to a constant.
+
+    A move's value counts for its logit. Where it has no visits, the mixed value of the node stands for it: of its evaluation, and
+    of its visited moves by their priors (appendix D of the paper).
+    """
+    first = np.int64(tree.first_edge[game, node])
+    count = tree.num_edges[game, node]
+    visits, most_visits, visited_prior, weighted_value = 0, 0, 0.0, 0.0
+    for edge in range(first, first + count):
+        edge_visits = tree.edge_visits[game, edge]
+        if edge_visits > 0:
+            prior = np.float64(tree.edge_prior[game, edge])
+            visits += edge_visits
+            most_visits = max(most_visits, edge_visits)
+            visited_prior += prior
+            weighted_value += prior * tree.edge_value_sum[game, edge] / edge_visits
+    mixed_value = np.float64(tree.value[game, node])
+    if visits > 0:
+        mixed_value = (mixed_value + visits * weighted_value / visited_prior) / (1 + visits)
+    scale = (rules.visit_offset + most_visits) * rules.value_scale
+    for index in range(count):
+        edge = first + index
+        edge_visits = tree.edge_visits[game, edge]
+        value = tree.edge_value_sum[game, edge] / edge_visits if edge_visits > 0 else mixed_value
+        weights[index] = math.log(tree.edge_prior[game, edge]) + scale * value
+
+
+@kernel
+def _normalise(weights: npt.NDArray[np.float64], count: int) -> None:
+    """The softmax of the first entries, in place."""
+    highest = weights[0]
+    for index in range(1, count):
+        highest = max(highest, weights[index])
+    total = 0.0
+    for index in range(count):
+        weights[index] = math.exp(weights[index] - highest)
+        total += weights[index]
+    for index in range(count):
+        weights[index] /= total
+
+
+@kernel
+def _considered_edge(tree: Any, game: int, considered: int, rules: Any, weights: npt.NDArray[np.float64]) -> Any:
+    """At the root: of the edges with `considered` visits, those on their way included, the one with the highest noisy logit."""
+    _completed_logits(tree, game, np.int64(0), rules, weights)
+    first = np.int64(tree.first_edge[game, 0])
+    best, best_score = first, -np.inf
+    for index in range(tree.num_edges[game, 0]):
+        edge = first + index
+        score = weights[index] + tree.noise[game, index]
+        if tree.edge_visits[game, edge] + tree.edge_pending[game, edge] == considered and score > best_score:
+            best, best_score = edge, score
+    return best
+
+
+@kernel
+def _improved_edge(tree: Any, game: int, node: int, rules: Any, weights: npt.NDArray[np.float64]) -> Any:
+    """Below the root: the edge whose share of the visits is furthest behind the improved policy."""
+    count = tree.num_edges[game, node]
+    first = np.int64(tree.first_edge[game, node])
+    _completed_logits(tree, game, node, rules, weights)
+    _normalise(weights, count)
+    visits = 0
+    for edge in range(first, first + count):
+        visits += tree.edge_visits[game, edge] + tree.edge_pending[game, edge]
+    best, best_score = first, -np.inf
+    for index in range(count):
+        edge = first + index
+        score = weights[index] - (tree.edge_visits[game, edge] + tree.edge_pending[game, edge]) / (1 + visits)
+        if score > best_score:
+            best, best_score = edge, score
+    return best
+
+
+@kernel
+def gather(tree: Any, own: BitboardArray, opp: BitboardArray, side: npt.NDArray[np.uint8], legal: BitboardArray) -> Any:
+    """Copy the leaves of all games into the arrays, and note where those of each game begin. Returns how many they are."""
+    count = 0
+    for game in range(len(tree.leaves)):
+        tree.first_leaf[game] = count
+        for slot in range(tree.leaves.shape[1]):
+            node = np.int64(tree.leaves[game, slot])
+            if node < 0:
+                break
+            own[count], opp[count] = tree.own[game, node], tree.opp[game, node]
+            side[count], legal[count] = tree.side[game, node], tree.legal_moves[game, node]
+            count += 1
+    return count
+
+
+@kernel
+def report(
+    tree: Any,
+    games: npt.NDArray[np.int64],
+    rules: Any,
+    visit_counts: npt.NDArray[np.int32],
+    root_values: npt.NDArray[np.float32],
+    q_values: npt.NDArray[np.float32],
+    policy: npt.NDArray[np.float32],
+    moves: npt.NDArray[np.int64],
+) -> None:
+    """Write what `SearchResult` says of the games named. The arrays come in with their values for moves without a visit."""
+    weights = np.empty(MAX_EDGES, dtype=np.float64)
+    for row in range(len(games)):
+        game = games[row]
+        first = np.int64(tree.first_edge[game, 0])
+        root_values[row] = tree.value_sum[game, 0] / tree.visits[game, 0]
+        if tree.limit[game] == 0:
+            moves[row] = policy.shape[1] - 1 if tree.passed[game] else np.int64(tree.edge_square[game, first])
+            policy[row, moves[row]] = 1
+            if tree.passed[game]:
+                root_values[row] = -root_values[row]
+            continue
+        count = tree.num_edges[game, 0]
+        total_visits, most_visits = 0, 0
+        for edge in range(first, first + count):
+            visits = tree.edge_visits[game, edge]
+            total_visits += visits
+            most_visits = max(most_visits, visits)
+        _completed_logits(tree, game, np.int64(0), rules, weights)
+        best_score = -np.inf
+        for index in range(count):
+            edge = first + index
+            square, visits = tree.edge_square[game, edge], tree.edge_visits[game, edge]
+            visit_counts[row, square] = visits
+            if visits > 0:
+                q_values[row, square] = tree.edge_value_sum[game, edge] / visits
+            if visits == most_visits:
+                value = weights[index] if rules.gumbel else tree.edge_value_sum[game, edge] / visits
+                score = value + tree.noise[game, index]
+                if score > best_score:
+                    best_score, moves[row] = score, square
+        _normalise(weights, count)
+        for index in range(count):
+            edge = first + index
+            share = weights[index] if rules.gumbel else tree.edge_visits[game, edge] / total_visits
+            policy[row, tree.edge_square[game, edge]] = share
