@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import time
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from othello_env.batch import PositionBatch
 
 Precision = Literal["float32", "bfloat16", "auto"]
 
-# Positions that one call of the network takes on a CPU: enough to fill the cores, few enough for their caches.
+# The most positions that one call of the network takes; on a CPU enough to fill the cores, and few enough for their caches.
 _CPU_BATCH: Final = 1024
 _CUDA_BATCH: Final = 16384
 
@@ -72,10 +73,11 @@ class NetworkEvaluator:
         n = positions.board_size
         logits = np.empty((len(positions), n * n + 1), dtype=np.float32)
         values = np.empty(len(positions), dtype=np.float32)
-        size = _CPU_BATCH if self.device.type == "cpu" else _CUDA_BATCH
+        num_calls = math.ceil(len(positions) / (_CPU_BATCH if self.device.type == "cpu" else _CUDA_BATCH))
+        bounds = [call * len(positions) // num_calls for call in range(num_calls)] + [len(positions)]
         with torch.inference_mode():
-            for start in range(0, len(positions), size):
-                part = slice(start, start + size)
+            for start, stop in itertools.pairwise(bounds):
+                part = slice(start, stop)
                 planes = planes_of(positions.own[part], positions.opp[part], legal_moves=positions.legal_moves[part], board_size=n)
                 outputs = self.network(planes.to(self.device).to(self.dtype))
                 logits[part] = outputs.policy_logits.float().cpu().numpy()

@@ -33,11 +33,16 @@ def test_the_evaluator_gives_the_networks_answers(rng: np.random.Generator) -> N
     assert logits.dtype == values.dtype == np.float32
 
 
-def test_large_batches_are_answered_in_parts(rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_batches_are_answered_in_equal_parts(rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
     evaluator, batch = network_evaluator(network_of(6), dtype=torch.float32), batch_of(6, rng)
     whole = evaluator.evaluate(batch, rng)
+    sizes: list[int] = []
+    evaluator.network.register_forward_pre_hook(lambda _, planes: sizes.append(len(planes[0])))
     monkeypatch.setattr("agents.policy_value._CPU_BATCH", 7)
     parts = evaluator.evaluate(batch, rng)
+    assert sum(sizes) == len(batch)
+    assert max(sizes) - 1 <= min(sizes) <= max(sizes) <= 7
+    assert len(evaluator.evaluate(batch.take(np.array([], dtype=np.int64)), rng).values) == 0
     np.testing.assert_allclose(whole.values, parts.values, atol=1e-4)
     assert whole.policy_logits is not None
     assert parts.policy_logits is not None
