@@ -127,6 +127,15 @@ class ResidualBlock(nn.Module):
         return functional.relu(features + added)
 
 
+def new_network(architecture: Architecture, *, seed: int, device: torch.device) -> PolicyValueNetwork:
+    """A network to train on a device, with random weights from a generator of its own."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        network = PolicyValueNetwork(architecture)
+    network.to(device, memory_format=torch.channels_last)  # type: ignore[call-overload]
+    return network
+
+
 def find_device(device: Device) -> torch.device:
     """The device that a name stands for; auto takes a GPU that PyTorch finds. Raises `ValueError` for "cuda" where there is none."""
     found = torch.cuda.is_available()

@@ -21,6 +21,8 @@ from othello_env.batch import PositionBatch
 
 Precision = Literal["float32", "bfloat16", "auto"]
 
+_DTYPES: Final = {"float32": torch.float32, "bfloat16": torch.bfloat16}
+
 # The most positions that one call of the network takes; on a CPU enough to fill the cores, and few enough for their caches.
 _CPU_BATCH: Final = 1024
 _CUDA_BATCH: Final = 16384
@@ -55,6 +57,11 @@ def fastest_dtype(architecture: Architecture, device: torch.device) -> torch.dty
                 answer.item()  # waits for the device
                 shortest[dtype] = min(seconds, time.perf_counter() - start)
     return torch.bfloat16 if _WORTHWHILE * shortest[torch.bfloat16] < shortest[torch.float32] else torch.float32
+
+
+def dtype_of(precision: Precision, architecture: Architecture, device: torch.device) -> torch.dtype:
+    """The type of that name, or the fastest one. Raises `KeyError` for another name."""
+    return fastest_dtype(architecture, device) if precision == "auto" else _DTYPES[precision]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -148,6 +155,6 @@ def load_policy_value_agent(file: Path, *, simulations: int, device: Device = "c
 
     precision: "auto" takes what is fastest here, so that the moves may depend on the machine.
     """
-    dtype = None if precision == "auto" else getattr(torch, precision)
-    evaluator = network_evaluator(PolicyValueNetwork.load(file), device=find_device(device), dtype=dtype)
+    network, place = PolicyValueNetwork.load(file), find_device(device)
+    evaluator = network_evaluator(network, device=place, dtype=dtype_of(precision, network.architecture, place))
     return policy_value_agent(evaluator, simulations=simulations, name=f"policy_value:{file.name},simulations={simulations}")

@@ -21,12 +21,19 @@ import torch
 
 from agents.base import Agent
 from agents.mcts import SearchSettings
-from agents.networks import Architecture, Device, PolicyValueNetwork, find_device, from_arrays, planes_of, repeat_exactly, to_arrays
-from agents.policy_value import NetworkEvaluator, fastest_dtype, network_evaluator, policy_value_agent
-from agents.weight_file import CheckpointError
+from agents.networks import Architecture, Device, find_device, from_arrays, new_network, planes_of, repeat_exactly, to_arrays
+from agents.policy_value import NetworkEvaluator, Precision, dtype_of, network_evaluator, policy_value_agent
 from othello_env.bitboard import popcount, unpack, unpack_contents
 from othello_env.symmetry import NUM_SYMMETRIES, transform, transform_policy
-from training.checkpoints import TrainingDivergedError, check_finite, optimizer_arrays, read_checkpoint, restore_optimizer, write_checkpoint
+from training.checkpoints import (
+    Arrays,
+    TrainingDivergedError,
+    check_finite,
+    checkpoint,
+    optimizer_arrays,
+    restore_optimizer,
+    write_checkpoint,
+)
 from training.losses import ownership_loss, policy_loss, value_loss
 from training.replay import Replay, Samples
 from training.run import Trainer, check_settings, run_trainer
@@ -89,7 +96,7 @@ class Settings:
     """Share of the search's value in the value target; the result has the rest."""
     ownership_weight: float = 0.15
     """Weight of the loss of who owns each square in the end."""
-    precision: Literal["auto", "float32", "bfloat16"] = "auto"
+    precision: Precision = "auto"
     """What the network computes in; auto tries both for a moment, and the run keeps the faster one."""
     evaluate_every: int = 5_000
     """Games between two evaluations."""
@@ -139,7 +146,7 @@ PRESETS: Final = {
 class Learner:
     """The network, its optimiser, the positions to learn from and the games being played: all that a checkpoint holds."""
 
-    def __init__(self, settings: Settings, device: Device = "cpu", *, precision: str | None = None) -> None:
+    def __init__(self, settings: Settings, device: Device = "cpu", *, precision: Precision | None = None) -> None:
         """precision: what "auto" was found to be, where that is known."""
         settings.check()
         self.settings = settings
@@ -147,12 +154,8 @@ class Learner:
         repeat_exactly(self._device)
         self._architecture = Architecture(settings.board_size, settings.blocks, settings.channels, settings.margin_share)
         self._rng = np.random.default_rng(settings.seed)
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(settings.seed)
-            self.network = PolicyValueNetwork(self._architecture)
-        self.network.to(self._device, memory_format=torch.channels_last)  # type: ignore[call-overload]
-        wanted = precision or settings.precision
-        self.dtype: torch.dtype = fastest_dtype(self._architecture, self._device) if wanted == "auto" else getattr(torch, wanted)
+        self.network = new_network(self._architecture, seed=settings.seed, device=self._device)
+        self.dtype = dtype_of(precision or settings.precision, self._architecture, self._device)
         self._optimizer = torch.optim.AdamW(self.network.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay)
         self._self_play = SelfPlay(
             settings.parallel_games, settings.board_size, search=settings.search(), random_plies=settings.random_plies, rng=self._rng
@@ -293,16 +296,13 @@ class Learner:
 
         Raises `CheckpointError` where the file is missing, damaged or of another kind, `ValueError` for a device that is not there.
         """
-        parts, about = read_checkpoint(path, CHECKPOINT_KIND)
         find_device(device)
-        try:
+        with checkpoint(path, CHECKPOINT_KIND) as (parts, about):
             learner = cls(Settings(**about["settings"]), device, precision=about["precision"])
             learner._restore(parts, about)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise CheckpointError(f"{str(path)!r}: not a checkpoint to go on from ({type(error).__name__}: {error})") from None
         return learner
 
-    def _restore(self, parts: dict[str, dict[str, npt.NDArray[Any]]], about: dict[str, Any]) -> None:
+    def _restore(self, parts: dict[str, Arrays], about: dict[str, Any]) -> None:
         from_arrays(self.network, parts["network"])
         restore_optimizer(self._optimizer, parts.get("optimizer", {}))
         self._replay.restore(parts["replay"], int(about["positions_added"]))

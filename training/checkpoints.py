@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -9,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from agents.weight_file import read_weights, write_weights
+from agents.weight_file import CheckpointError, read_weights, write_weights
 
 Arrays = dict[str, npt.NDArray[Any]]
 
@@ -34,6 +36,16 @@ def read_checkpoint(path: Path, kind: str) -> tuple[dict[str, Arrays], dict[str,
         part, _, name = key.partition("/")
         parts.setdefault(part, {})[name] = array
     return parts, about
+
+
+@contextmanager
+def checkpoint(path: Path, kind: str) -> Iterator[tuple[dict[str, Arrays], dict[str, Any]]]:
+    """`read_checkpoint`, to go on from: what is found not to fit in the body of the `with` is a `CheckpointError` too."""
+    parts, about = read_checkpoint(path, kind)
+    try:
+        yield parts, about
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise CheckpointError(f"{str(path)!r}: not a checkpoint to go on from ({type(error).__name__}: {error})") from None
 
 
 def check_finite(network: torch.nn.Module) -> None:

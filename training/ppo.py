@@ -20,9 +20,18 @@ import torch
 from gymnasium.vector import AutoresetMode
 
 from agents.base import Agent
-from agents.networks import Architecture, Device, PolicyValueNetwork, find_device, from_arrays, inference_copy, repeat_exactly, to_arrays
-from agents.policy_value import fastest_dtype, network_evaluator, policy_value_agent
-from agents.weight_file import CheckpointError
+from agents.networks import (
+    Architecture,
+    Device,
+    PolicyValueNetwork,
+    find_device,
+    from_arrays,
+    inference_copy,
+    new_network,
+    repeat_exactly,
+    to_arrays,
+)
+from agents.policy_value import Precision, dtype_of, network_evaluator, policy_value_agent
 from othello_env import OthelloVectorEnv, Position, PositionBatch, sample_legal
 from othello_env.observation import ObservationFormat, ObservationOptions
 from othello_env.position import BLACK, WHITE
@@ -31,8 +40,8 @@ from training.checkpoints import (
     Arrays,
     TrainingDivergedError,
     check_finite,
+    checkpoint,
     optimizer_arrays,
-    read_checkpoint,
     restore_optimizer,
     write_checkpoint,
 )
@@ -101,7 +110,7 @@ class Settings:
     """Weight of the loss of the value."""
     entropy_weight: float = 0.03
     """Weight of the reward for policies that are not yet decided."""
-    precision: Literal["auto", "float32", "bfloat16"] = "auto"
+    precision: Precision = "auto"
     """What the network computes in; auto tries both for a moment, and the run keeps the faster one."""
     evaluate_every: int = 3_000
     """Games between two evaluations."""
@@ -160,7 +169,7 @@ class Decisions(NamedTuple):
 class Learner:
     """The network, its optimiser, its earlier versions and the games being played: all that a checkpoint holds."""
 
-    def __init__(self, settings: Settings, device: Device = "cpu", *, precision: str | None = None) -> None:
+    def __init__(self, settings: Settings, device: Device = "cpu", *, precision: Precision | None = None) -> None:
         """precision: what "auto" was found to be, where that is known."""
         settings.check()
         self.settings = settings
@@ -171,12 +180,8 @@ class Learner:
         repeat_exactly(self._device)
         self._rng = np.random.default_rng(settings.seed)
         architecture = Architecture(settings.board_size, settings.blocks, settings.channels)
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(settings.seed)
-            self.network = PolicyValueNetwork(architecture)
-        self.network.to(self._device, memory_format=torch.channels_last)  # type: ignore[call-overload]
-        wanted = precision or settings.precision
-        self.dtype: torch.dtype = fastest_dtype(architecture, self._device) if wanted == "auto" else getattr(torch, wanted)
+        self.network = new_network(architecture, seed=settings.seed, device=self._device)
+        self.dtype = dtype_of(precision or settings.precision, architecture, self._device)
         self.network.ownership.requires_grad_(False)  # nothing is learned of who owns what in the end
         self._optimizer = torch.optim.AdamW(
             [parameter for parameter in self.network.parameters() if parameter.requires_grad],
@@ -364,13 +369,10 @@ class Learner:
 
         Raises `CheckpointError` where the file is missing, damaged or of another kind, `ValueError` for a device that is not there.
         """
-        parts, about = read_checkpoint(path, CHECKPOINT_KIND)
         find_device(device)
-        try:
+        with checkpoint(path, CHECKPOINT_KIND) as (parts, about):
             learner = cls(Settings(**about["settings"]), device, precision=about["precision"])
             learner._restore(parts, about)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise CheckpointError(f"{str(path)!r}: not a checkpoint to go on from ({type(error).__name__}: {error})") from None
         return learner
 
     def _restore(self, parts: dict[str, Arrays], about: dict[str, Any]) -> None:

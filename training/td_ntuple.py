@@ -31,10 +31,9 @@ from agents.networks import Device
 from agents.ntuple import MOST_MOVES, NTupleNetwork, mirrored_indices, ntuple_agent, straight_and_corner_groups, table_sizes
 from agents.search_board import embedded
 from agents.search_evaluation import Patterns, patterns_of
-from agents.weight_file import CheckpointError
 from othello_env import Position, backend
 from othello_env.position import BLACK
-from training.checkpoints import TrainingDivergedError, read_checkpoint, write_checkpoint
+from training.checkpoints import TrainingDivergedError, checkpoint, write_checkpoint
 from training.run import Trainer, check_settings, run_trainer
 from training.td_kernel import ABSOLUTE_ERRORS, ERRORS, NUM_COLUMNS, Games, Rules, play_and_learn
 
@@ -240,13 +239,10 @@ class Learner:
 
         Raises `CheckpointError` where the file is missing, damaged or of another kind, `ValueError` for a device that is not there.
         """
-        parts, about = read_checkpoint(path, CHECKPOINT_KIND)
         _check_device(device)
-        try:
+        with checkpoint(path, CHECKPOINT_KIND) as (parts, about):
             learner = cls(Settings(**about["settings"]), device)
             learner._restore(parts, about)
-        except (KeyError, TypeError, ValueError) as error:
-            raise CheckpointError(f"{str(path)!r}: not a checkpoint to go on from ({type(error).__name__}: {error})") from None
         return learner
 
     def _restore(self, parts: dict[str, dict[str, npt.NDArray[Any]]], about: dict[str, Any]) -> None:

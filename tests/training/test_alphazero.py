@@ -10,14 +10,13 @@ import numpy as np
 import pytest
 import torch
 
-from agents import make_agent
+from agents import make_agent, policy_value
 from agents.networks import PolicyValueNetwork, planes_of, to_arrays
 from agents.policy_value import network_evaluator, policy_value_agent
 from agents.weight_file import CheckpointError
 from othello_env.bitboard import unpack
 from othello_env.symmetry import NUM_SYMMETRIES, transform, transform_policy
 from tests.conftest import REPOSITORY
-from training import alphazero
 from training.alphazero import CHECKPOINT_KIND, NETWORK_FILE, TRAINER, Learner, Settings, augmented, main
 from training.checkpoints import TrainingDivergedError, read_checkpoint, write_checkpoint
 from training.evaluation.match import play_match
@@ -80,11 +79,11 @@ def test_a_position_is_never_learned_from_more_often_than_the_ratio_says() -> No
 
 
 def test_the_precision_that_was_found_is_kept_by_the_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(alphazero, "fastest_dtype", lambda *_: torch.bfloat16)
+    monkeypatch.setattr(policy_value, "fastest_dtype", lambda *_: torch.bfloat16)
     learner = Learner(replace(SMALL, precision="auto"))
     assert learner.dtype == torch.bfloat16
     advance(learner, 150).save(tmp_path / "state")
-    monkeypatch.setattr(alphazero, "fastest_dtype", lambda *_: torch.float32)
+    monkeypatch.setattr(policy_value, "fastest_dtype", lambda *_: torch.float32)
     assert Learner.load(tmp_path / "state").dtype == torch.bfloat16
     assert Learner(replace(SMALL, precision="auto")).dtype == torch.float32
     assert learner.network.stem.weight.dtype == torch.float32

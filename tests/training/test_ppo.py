@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pytest
 import torch
 
-from agents import make_agent
+from agents import make_agent, policy_value
 from agents.networks import PolicyValueNetwork, to_arrays
 from agents.policy_value import load_policy_value_agent, network_evaluator, policy_value_agent
 from agents.weight_file import CheckpointError, read_weights, write_weights
@@ -100,9 +100,9 @@ def test_a_run_that_was_saved_and_loaded_goes_on_as_if_nothing_had_happened(upda
 
 
 def test_a_run_that_found_its_precision_keeps_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ppo, "fastest_dtype", lambda architecture, device: torch.bfloat16)
+    monkeypatch.setattr(policy_value, "fastest_dtype", lambda *_: torch.bfloat16)
     Learner(replace(SMALL, precision="auto")).save(tmp_path / "state")
-    monkeypatch.setattr(ppo, "fastest_dtype", lambda architecture, device: torch.float32)
+    monkeypatch.setattr(policy_value, "fastest_dtype", lambda *_: torch.float32)
     assert Learner.load(tmp_path / "state").dtype == torch.bfloat16
 
 
