@@ -152,7 +152,7 @@ class Searches:
     def __init__(self, num_searches: int, settings: SearchSettings, *, board_size: int, empties: int) -> None:
         """No search is running. empties: the most empty squares of a root."""
         self.settings = settings
-        self._board_size = board_size
+        self._board_size, self._empties = board_size, empties
         self._tree = _empty_tree(num_searches, settings, empties=empties)
         self._buffers = _LeafBuffers.empty(self._tree.leaves.size)
         self._schedules: dict[int, int] = {}  # of each length of a search so far its row in the rules' tables
@@ -165,14 +165,22 @@ class Searches:
         return numbers
 
     def begin(self, numbers: npt.NDArray[np.int64], positions: PositionBatch, simulations: npt.NDArray[np.int64] | None = None) -> None:
-        """Begin searches of positions, in the places of the idle ones of these numbers.
+        """Begin searches of positions, in the places of idle ones of these numbers, which must differ.
 
         simulations: [B], walks through each tree, by default as many as the settings say, which is the most. Positions with at most
-        one legal move are evaluated, not searched. Raises `ValueError` for other counts, and for a position that is over.
+        one legal move are evaluated, not searched. Raises `ValueError` for other counts, numbers of searches that are running, and
+        positions that are over, of another board size or too empty.
         """
         lengths = np.full(len(numbers), self.settings.simulations) if simulations is None else simulations
+        if not len(numbers) == len(positions) == len(lengths):
+            raise ValueError(f"{len(numbers)} numbers, {len(positions)} positions, {len(lengths)} counts of simulations: expected as many")
+        if (self._tree.leaves[numbers, 0] != NO_NODE).any():
+            raise ValueError("a search that is running cannot begin")
         if positions.is_over.any():
             raise ValueError("a finished game cannot be searched")
+        if positions.board_size != self._board_size or positions.empties.max(initial=0) > self._empties:
+            found = f"board_size {positions.board_size} with up to {positions.empties.max(initial=0)} empty squares"
+            raise ValueError(f"positions of {found}: expected {self._board_size} and at most {self._empties}")
         if ((lengths < 1) | (lengths > self.settings.simulations)).any():
             raise ValueError(f"simulations from {lengths.min()} to {lengths.max()}: expected 1 to {self.settings.simulations}")
         schedules = self._schedules_of(lengths)
@@ -189,6 +197,8 @@ class Searches:
         """Ask the evaluator once, and walk on to the next leaves. Returns the numbers of the searches that this ended."""
         tree = self._tree
         running: npt.NDArray[np.int64] = np.flatnonzero(tree.leaves[:, 0] != NO_NODE)
+        if not len(running):
+            return running
         evaluation = _ask(evaluator, self._buffers.positions(gather(tree, *self._buffers), self._board_size), rng)
         logits = _UNIFORM if evaluation.policy_logits is None else evaluation.policy_logits
         fresh = running[tree.simulations_done[running] < 0]
@@ -208,12 +218,14 @@ class Searches:
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """The trees as they are, for a checkpoint; of nodes and edges those that are used by the largest."""
         tree = self._tree
-        state = {name: getattr(tree, name).copy() for name in _KEPT}
-        for names, used in ((NODE_FIELDS, tree.nodes_used), (EDGE_FIELDS, tree.edges_used)):
-            unused_mask = np.arange(used.max(initial=0)) >= used[:, None]
-            for name in names:
-                state[name] = state[name][:, : unused_mask.shape[1]].copy()
-                state[name][unused_mask] = 0
+        counts = dict.fromkeys(NODE_FIELDS, tree.nodes_used) | dict.fromkeys(EDGE_FIELDS, tree.edges_used)
+        state = {}
+        for name in _KEPT:
+            array = getattr(tree, name)
+            if name in counts:
+                unused_mask = np.arange(counts[name].max(initial=0)) >= counts[name][:, None]
+                array = np.where(unused_mask, array.dtype.type(0), array[:, : unused_mask.shape[1]])
+            state[name] = array.copy()
         return state
 
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:

@@ -20,7 +20,7 @@ import numpy.typing as npt
 import torch
 
 from agents.base import Agent
-from agents.mcts import SearchSettings
+from agents.mcts import SearchSettings, tree_bytes
 from agents.networks import Architecture, Device, find_device, from_arrays, new_network, planes_of, repeat_exactly, to_arrays
 from agents.policy_value import NetworkEvaluator, Precision, dtype_of, network_evaluator, policy_value_agent
 from othello_env.bitboard import popcount, unpack, unpack_contents
@@ -47,6 +47,8 @@ METRICS: Final = ("policy_loss", "value_loss", "ownership_loss", "simulations", 
 # Learning begins when there are so many batches of positions to draw from.
 _FIRST_BATCHES: Final = 8
 _LARGEST_GRADIENT: Final = 5.0
+# In bytes; a sixth of it is used.
+_MOST_TREE_MEMORY: Final = 64 << 30
 _BITBOARDS: Final = ("own", "opp", "legal_moves", "final_own", "final_opp")
 
 
@@ -112,7 +114,10 @@ class Settings:
             most_random_plies=self.board_size**2 // 4,
         )
         Architecture(self.board_size, self.blocks, self.channels)
-        self.search()
+        memory = self.parallel_games * tree_bytes(self.search(), empties=self.board_size**2 - 4)
+        if memory > _MOST_TREE_MEMORY:
+            simulations = max(self.first_simulations, self.simulations)
+            raise ValueError(f"parallel_games {self.parallel_games} with {simulations} simulations: {memory >> 30} GiB of trees")
 
     def search(self) -> SearchSettings:
         """How a game is searched in self-play. Raises `ValueError` for settings that no search can use."""

@@ -455,7 +455,19 @@ def test_searches_that_cannot_be_are_not_begun() -> None:
     over = PositionBatch([0xFFFF, 0xFFFF], [0, 0], [0, 0], board_size=4)
     with pytest.raises(ValueError, match="finished"):
         searches.begin(numbers, over)
+    with pytest.raises(ValueError, match="board_size 6 with up to 32 empty squares: expected 4 and at most 12"):
+        searches.begin(numbers, PositionBatch.start(2, 6))
+    for wrong in (numbers[:1], numbers[[0, 1, 1]]):
+        with pytest.raises(ValueError, match=f"{len(wrong)} numbers, 2 positions"):
+            searches.begin(wrong, start)
+    with pytest.raises(ValueError, match="expected 4 and at most 11"):
+        Searches(2, SearchSettings(simulations=5), board_size=4, empties=11).begin(numbers, start)
     assert searches.idle.tolist() == [0, 1]
+    assert searches.advance(ConstantEvaluator(), np.random.default_rng(0)).tolist() == []
+    searches.begin(numbers[:1], start.take(numbers[:1]))
+    with pytest.raises(ValueError, match="is running"):
+        searches.begin(numbers, start)
+    assert searches.idle.tolist() == [1]
 
 
 def test_sequential_halving_follows_its_table() -> None:

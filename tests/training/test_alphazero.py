@@ -186,6 +186,7 @@ def test_training_that_diverges_stops_before_the_weights_are_spoilt(tmp_path: Pa
         ("--games=0", "games 0: must be at least 1"),
         ("--simulations=0", "simulations 0"),
         ("--parallel-games=0", "parallel_games 0"),
+        ("--simulations=100000", "parallel_games 1024 with 100000 simulations: 93 GiB of trees"),
         ("--full-share=0", "full_share 0.0"),
         ("--full-share=1.5", "full_share 1.5: must be between 0 and 1"),
         ("--learning-rate=nan", "learning_rate nan"),
