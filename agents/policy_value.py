@@ -27,6 +27,11 @@ _DTYPES: Final = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 _CPU_BATCH: Final = 1024
 _CUDA_BATCH: Final = 16384
 
+# How many moves a search considers at its root.
+_SIMULATIONS_PER_CONSIDERED: Final = 8
+_FEWEST_CONSIDERED: Final = 4
+_MOST_CONSIDERED: Final = 16
+
 # The self-benchmark: how often each type is tried, on how many positions, and how much faster the short one must be.
 _TRIALS: Final = 8
 _CALLS: Final = 3
@@ -137,8 +142,15 @@ def _check_board_size(name: str, evaluator: NetworkEvaluator, positions: Positio
 
 
 def play_settings(simulations: int, *, margin_share: float) -> SearchSettings:
-    """How a network's search plays in earnest, without noise. margin_share: that of the network."""
-    return SearchSettings(simulations=simulations, method="gumbel", gumbel_scale=0.0, margin_share=margin_share)
+    """How a network's search plays in earnest, without noise. margin_share: that of the network.
+
+    Few simulations look deeply at few moves: with 32 the shipped network scored .76 against CoCMAES-4+2x2 where it considered 4
+    moves, .71 with 16, and .61 with 2.
+    """
+    considered = min(max(_FEWEST_CONSIDERED, simulations // _SIMULATIONS_PER_CONSIDERED), _MOST_CONSIDERED)
+    return SearchSettings(
+        simulations=simulations, method="gumbel", gumbel_scale=0.0, max_considered_actions=considered, margin_share=margin_share
+    )
 
 
 def policy_value_agent(evaluator: NetworkEvaluator, *, simulations: int, name: str = "policy_value") -> Agent:
