@@ -25,16 +25,15 @@ from agents.evaluators import AfterstateEvaluator, Evaluation, Evaluator, Rollou
 from agents.ntuple import NTupleEvaluator, NTupleNetwork
 from agents.search_tree import (
     EDGE_BYTES,
-    EDGE_FIELDS,
     GAME_BYTES,
     MAX_EDGES,
     NO_NODE,
     NODE_BYTES,
-    NODE_FIELDS,
     Rules,
     Tree,
-    check_tree,
+    count_again,
     gather,
+    grow,
     plant,
     report,
     simulate,
@@ -64,8 +63,10 @@ _ROLLOUT_VISIT_OFFSET: Final = 20.0
 # By which the sums of n-tuple networks are divided to make a policy of them.
 _NETWORK_TEMPERATURE: Final = 0.5
 
-# What a checkpoint has of the trees: all but what follows from the rest.
-_KEPT: Final = tuple(name for name in Tree._fields if name not in ("first_leaf", "schedule"))
+# Of the nodes, what does not follow from where they are in a tree.
+_NODE_FIELDS: Final = ("parent_edge", "value", "visits", "value_sum")
+# Numbers in a checkpoint are no further from 0 than this.
+_LARGEST: Final = 1e30
 
 _UNIFORM: Final = np.empty((0, 0), dtype=np.float32)
 
@@ -155,7 +156,7 @@ class Searches:
         self._board_size, self._empties = board_size, empties
         self._tree = _empty_tree(num_searches, settings, empties=empties)
         self._buffers = _LeafBuffers.empty(self._tree.leaves.size)
-        self._schedules: dict[int, int] = {}  # of each length of a search so far its row in the rules' tables
+        self._lengths: tuple[int, ...] = ()  # of the searches, in the order of the rows of the rules' tables
         self._rules = _rules(settings, board_size, ())
 
     @property
@@ -164,12 +165,12 @@ class Searches:
         numbers: npt.NDArray[np.int64] = np.flatnonzero(self._tree.leaves[:, 0] == NO_NODE)
         return numbers
 
-    def begin(self, numbers: npt.NDArray[np.int64], positions: PositionBatch, simulations: npt.NDArray[np.int64] | None = None) -> None:
-        """Begin searches of positions, in the places of idle ones of these numbers, which must differ.
+    def begin(self, numbers: npt.NDArray[np.int64], positions: PositionBatch, *, simulations: npt.NDArray[np.int64] | None = None) -> None:
+        """Begin searches of B positions, in the places of idle ones.
 
-        simulations: [B], walks through each tree, by default as many as the settings say, which is the most. Positions with at most
-        one legal move are evaluated, not searched. Raises `ValueError` for other counts, numbers of searches that are running, and
-        positions that are over, of another board size or too empty.
+        numbers: [B], of the searches, which must differ. simulations: [B], walks through each tree, by default as many as the settings
+        say, which is the most. Positions with at most one legal move are evaluated, not searched. Raises `ValueError` for other
+        counts, numbers of searches that are running, and positions that are over, of another board size or too empty.
         """
         lengths = np.full(len(numbers), self.settings.simulations) if simulations is None else simulations
         if not len(numbers) == len(positions) == len(lengths):
@@ -183,15 +184,10 @@ class Searches:
             raise ValueError(f"positions of {found}: expected {self._board_size} and at most {self._empties}")
         if ((lengths < 1) | (lengths > self.settings.simulations)).any():
             raise ValueError(f"simulations from {lengths.min()} to {lengths.max()}: expected 1 to {self.settings.simulations}")
-        schedules = self._schedules_of(lengths)
-        plant(self._tree, numbers, positions.own, positions.opp, positions.side_to_move, lengths, schedules, self._rules)
-
-    def _schedules_of(self, lengths: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        known = len(self._schedules)
-        rows = [self._schedules.setdefault(length, len(self._schedules)) for length in lengths.tolist()]
-        if len(self._schedules) > known:
-            self._rules = _rules(self.settings, self._board_size, tuple(self._schedules))
-        return np.array(rows, dtype=np.int64)
+        plant(self._tree, numbers, positions.own, positions.opp, positions.side_to_move, lengths, self._rules)
+        different, self._tree.schedule[:] = np.unique(self._tree.limit, return_inverse=True)
+        if self._rules.gumbel and (lengths_now := tuple(different.tolist())) != self._lengths:
+            self._lengths, self._rules = lengths_now, _rules(self.settings, self._board_size, lengths_now)
 
     def advance(self, evaluator: Evaluator, rng: np.random.Generator) -> npt.NDArray[np.int64]:
         """Ask the evaluator once, and walk on to the next leaves. Returns the numbers of the searches that this ended."""
@@ -210,41 +206,103 @@ class Searches:
         return ended
 
     def results(self, numbers: npt.NDArray[np.int64]) -> SearchResult:
-        """What searches that have ended have found, in the order of the numbers."""
+        """What searches that have ended have found, in the order of the numbers. Raises `ValueError` for others."""
+        if ((self._tree.leaves[numbers, 0] != NO_NODE) | (self._tree.nodes_used[numbers] == 0)).any():
+            raise ValueError("a search that has not ended has no result")
         result = _empty_result(len(numbers), self._board_size)
         report(self._tree, numbers, self._rules, result.visit_counts, result.root_values, result.q_values, result.policy, result.moves)
         return result
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
-        """The trees as they are, for a checkpoint; of nodes and edges those that are used by the largest."""
+        """The running searches, for a checkpoint: of their trees what does not follow from the positions and the rest."""
         tree = self._tree
-        counts = dict.fromkeys(NODE_FIELDS, tree.nodes_used) | dict.fromkeys(EDGE_FIELDS, tree.edges_used)
-        state = {}
-        for name in _KEPT:
-            array = getattr(tree, name)
-            if name in counts:
-                unused_mask = np.arange(counts[name].max(initial=0)) >= counts[name][:, None]
-                array = np.where(unused_mask, array.dtype.type(0), array[:, : unused_mask.shape[1]])
-            state[name] = array.copy()
-        return state
+        running_mask = tree.leaves[:, 0] != NO_NODE
+        num_nodes, num_edges = tree.nodes_used * running_mask, tree.edges_used * running_mask
 
-    def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Put back what `state` gave. Raises `ValueError` or `KeyError` for arrays that do not fit; then it is of no use any more."""
-        tree = self._tree
-        widths = dict.fromkeys(NODE_FIELDS, int(arrays["nodes_used"].max(initial=0)))
-        widths |= dict.fromkeys(EDGE_FIELDS, int(arrays["edges_used"].max(initial=0)))
-        for name in _KEPT:
-            room = getattr(tree, name)
-            room = room[:, : widths[name]] if name in widths else room
-            if arrays[name].dtype != room.dtype or arrays[name].shape != room.shape:
+        def used(array: npt.NDArray[Any], counts: npt.NDArray[np.int32]) -> npt.NDArray[Any]:
+            used_mask = np.arange(counts.max(initial=0)) < counts[:, None]
+            return np.where(used_mask, array[:, : used_mask.shape[1]], array.dtype.type(0))
+
+        return {
+            "num_nodes": num_nodes,
+            "limit": tree.limit * running_mask,
+            "simulations_done": tree.simulations_done * running_mask,
+            "leaves": tree.leaves.copy(),
+            "noise": tree.noise * running_mask[:, None],
+            **{name: used(getattr(tree, name), num_nodes) for name in _NODE_FIELDS},
+            "edge_prior": used(tree.edge_prior, num_edges),
+        }
+
+    def restore(self, arrays: Mapping[str, npt.NDArray[Any]], positions: PositionBatch) -> None:
+        """Put back what `state` gave, where no search is running. positions: [G], what the running ones began with.
+
+        Raises `ValueError` or `KeyError` for arrays that do not fit; then these searches are of no use any more.
+        """
+        tree, num_nodes, limits, prior = self._tree, arrays["num_nodes"], arrays["limit"], arrays["edge_prior"]
+        num_games, width = len(tree.limit), int(num_nodes.max(initial=0))
+        for name, room in self.state().items():
+            shape = (num_games, width) if name in _NODE_FIELDS else prior.shape if name == "edge_prior" else room.shape
+            if arrays[name].dtype != room.dtype or arrays[name].shape != shape:
                 raise ValueError(f"{name}: {arrays[name].dtype} of shape {arrays[name].shape} does not fit")
-            room[:] = arrays[name]
-        if (tree.limit > self.settings.simulations).any():
-            raise ValueError(f"searches of {tree.limit.max()} simulations: at most {self.settings.simulations}")
-        check_tree(tree, self._rules)
-        tree.schedule[:] = 0
-        searched = np.flatnonzero(tree.limit > 0)
-        tree.schedule[searched] = self._schedules_of(tree.limit[searched].astype(np.int64))
+        if not 0 <= num_nodes.min(initial=0) <= width <= tree.own.shape[1] or len(positions) != num_games:
+            raise ValueError(f"searches of other trees, or {len(positions)} positions: expected {num_games}")
+        numbers = np.flatnonzero(num_nodes)
+        if not len(numbers):
+            return
+        self.begin(numbers, positions.take(numbers), simulations=np.maximum(limits[numbers], 1).astype(np.int64))
+        has_grown = grow(tree, numbers, num_nodes[numbers], arrays["parent_edge"][numbers], self._rules)
+        num_edges = int(tree.edges_used[numbers].max(initial=0))
+        if (
+            not has_grown
+            or (arrays["parent_edge"][numbers, :1] != NO_NODE).any()
+            or (tree.limit[numbers] != limits[numbers]).any()
+            or prior.shape != (num_games, num_edges)
+        ):
+            raise ValueError("searches of other positions")
+        for name in ("simulations_done", "leaves", "noise"):
+            getattr(tree, name)[numbers] = arrays[name][numbers]
+        for name in _NODE_FIELDS[1:]:
+            getattr(tree, name)[numbers, :width] = arrays[name][numbers]
+        tree.edge_prior[numbers, :num_edges] = prior[numbers]
+        if not _is_consistent(tree, numbers, width=width, num_edges=num_edges):
+            raise ValueError("searches that cannot be")
+        count_again(tree, numbers)
+
+
+def _is_consistent(tree: Tree, games: npt.NDArray[np.int64], *, width: int, num_edges: int) -> bool:
+    """Whether what nodes, leaves and counts of running searches say can be true together. width, num_edges: the most in use."""
+    leaves, limit, done = tree.leaves[games], tree.limit[games], tree.simulations_done[games]
+    nodes_used, visits = tree.nodes_used[games], tree.visits[games, :width]
+    leaf_mask = leaves != NO_NODE
+    num_leaves = leaf_mask.sum(axis=1)
+    if not (leaf_mask[:, :1].all() and (leaf_mask[:, 1:] <= leaf_mask[:, :-1]).all()):
+        return False
+    if ((leaves < NO_NODE) | (leaves >= nodes_used[:, None])).any():
+        return False
+    waiting_mask = np.zeros(visits.shape, dtype=np.bool_)
+    waiting_mask[np.nonzero(leaf_mask)[0], leaves[leaf_mask]] = True
+    begun_mask = (done >= 0) & (done + num_leaves <= limit) & ~waiting_mask[:, 0]
+    fresh_mask = (done == -1) & (nodes_used == 1)
+    games_fit_mask = (begun_mask | fresh_mask) & (waiting_mask.sum(axis=1) == num_leaves) & (nodes_used <= done + num_leaves + 1)
+    unused_mask = np.arange(width) >= nodes_used[:, None]
+    nodes_fit_mask = (
+        ((visits == 0) == waiting_mask)
+        & (visits >= 0)
+        & (visits <= done[:, None] + 1)
+        & ~(waiting_mask & tree.is_over[games, :width])
+        & (np.abs(tree.value[games, :width]) <= _LARGEST)
+        & (np.abs(tree.value_sum[games, :width]) <= _LARGEST)
+    )
+    unused_edge_mask = np.arange(num_edges) >= tree.edges_used[games][:, None]
+    edge_node = np.where(unused_edge_mask, 0, tree.edge_node[games, :num_edges])
+    prior = tree.edge_prior[games, :num_edges]
+    edges_fit_mask = np.where(np.take_along_axis(waiting_mask, edge_node, axis=1), prior == 0, (prior > 0) & (prior <= _LARGEST))
+    return bool(
+        games_fit_mask.all()
+        and (nodes_fit_mask | unused_mask).all()
+        and (edges_fit_mask | unused_edge_mask).all()
+        and (np.abs(tree.noise[games]) <= _LARGEST).all()
+    )
 
 
 def search(positions: PositionBatch, evaluator: Evaluator, *, settings: SearchSettings, rng: np.random.Generator) -> SearchResult:
@@ -287,7 +345,12 @@ def _empty_result(num_rows: int, board_size: int) -> SearchResult:
 def tree_bytes(settings: SearchSettings, *, empties: int) -> int:
     """The memory that the tree of one game is given, in bytes. empties: the empty squares at the root."""
     num_nodes, num_edges = _tree_size(empties, settings)
-    return GAME_BYTES + 4 * settings.leaves_per_call + NODE_BYTES * num_nodes + EDGE_BYTES * num_edges
+    return GAME_BYTES + 4 * _most_leaves(settings) + NODE_BYTES * num_nodes + EDGE_BYTES * num_edges
+
+
+def _most_leaves(settings: SearchSettings) -> int:
+    """The most leaves of one game in one call."""
+    return min(settings.leaves_per_call, settings.simulations)
 
 
 def _tree_size(empties: int, settings: SearchSettings) -> tuple[int, int]:
@@ -383,7 +446,7 @@ def _empty_tree(num_games: int, settings: SearchSettings, *, empties: int) -> Tr
         limit=counts(),
         schedule=counts(),
         passed=np.zeros(num_games, dtype=np.bool_),
-        leaves=np.full((num_games, settings.leaves_per_call), NO_NODE, dtype=np.int32),
+        leaves=np.full((num_games, _most_leaves(settings)), NO_NODE, dtype=np.int32),
         first_leaf=np.zeros(num_games, dtype=np.int64),
         num_considered=counts(),
         noise=np.zeros((num_games, MAX_EDGES)),
@@ -398,7 +461,7 @@ def _rules(settings: SearchSettings, board_size: int, lengths: tuple[int, ...]) 
     gumbel = settings.method == "gumbel"
     most = min(settings.max_considered_actions, MAX_EDGES)
     visits_table, phase_table = np.zeros((2, len(lengths), most + 1, settings.simulations if gumbel else 0), dtype=np.int32)
-    for row, length in enumerate(lengths if gumbel else ()):
+    for row, length in enumerate(lengths):
         for count in range(1, most + 1):
             visits_table[row, count, :length], phase_table[row, count, :length] = considered_visits(count, length)
     return Rules(

@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 
 from othello_env.bitboard import BitboardArray
-from othello_env.bitboard import popcount as popcount_array
 from othello_env.compiled import flips, inlined, kernel, legal_moves, lowest_square, popcount, unpacked
 
 NO_NODE: Final = -1
@@ -66,10 +65,6 @@ class Tree(NamedTuple):
     noise: npt.NDArray[np.float64]  # [G, 64], noise of the root's edges, in their order
 
 
-NODE_FIELDS: Final = Tree._fields[: Tree._fields.index("edge_node")]
-EDGE_FIELDS: Final = tuple(name for name in Tree._fields if name.startswith("edge_"))
-
-
 class Rules(NamedTuple):
     """The settings as compiled loops see them.
 
@@ -89,55 +84,6 @@ class Rules(NamedTuple):
     phase: npt.NDArray[np.int32]
     margin_share: float
     words: BitboardArray
-
-
-def check_tree(tree: Tree, rules: Rules) -> None:
-    """Raise `ValueError` for trees from which the loops would come out of the arrays, or not come out at all."""
-    num_nodes, num_edges = tree.own.shape[1], tree.edge_node.shape[1]
-    nodes_used, edges_used = tree.nodes_used[:, None], tree.edges_used[:, None]
-    node, edge = np.arange(num_nodes), np.arange(num_edges)
-    node_mask, edge_mask, most_edges = node < nodes_used, edge < edges_used, num_edges // num_nodes
-    full = np.uint64(unpacked(rules.words)[4])
-    num_leaves = (tree.leaves != NO_NODE).sum(axis=1)
-    counts_fit = (
-        (tree.nodes_used >= 0)
-        & (tree.nodes_used <= num_nodes)
-        & (tree.nodes_used <= tree.simulations_done + num_leaves + 1)
-        & (tree.edges_used == np.where(node_mask, tree.num_edges, 0).sum(axis=1))
-        & (tree.simulations_done >= -1)
-        & (tree.simulations_done + num_leaves <= tree.limit)
-        & (tree.num_considered >= 0)
-        & (tree.num_considered <= rules.max_considered_actions)
-    )
-    leaves_fit = (tree.leaves == NO_NODE) | ((tree.leaves >= 0) & (tree.leaves < nodes_used))
-    leaves_fit[:, 1:] &= (tree.leaves[:, :-1] != NO_NODE) | (tree.leaves[:, 1:] == NO_NODE)
-    parent_edge = np.clip(tree.parent_edge, 0, num_edges - 1)
-    parent = np.take_along_axis(tree.edge_node, parent_edge, axis=1)
-    nodes_fit = (
-        ((tree.parent_edge >= 0) & (tree.parent_edge < edges_used) & (parent < node) | (node == 0) & (tree.parent_edge == NO_NODE))
-        & (tree.first_edge >= 0)
-        & (tree.first_edge + tree.num_edges.astype(np.int64) <= edges_used)
-        & (tree.num_edges <= most_edges)
-        & ((tree.num_edges > 0) != tree.is_over)
-        & (tree.visits >= 0)
-        & (tree.visits <= tree.simulations_done[:, None] + 1)
-        & ((tree.own & tree.opp) | ((tree.own | tree.opp) & ~full) == 0)
-        & (popcount_array(full & ~(tree.own | tree.opp)) <= most_edges)
-        & np.isfinite(tree.value)
-        & np.isfinite(tree.value_sum)
-    )
-    edges_fit = (
-        (tree.edge_node >= 0)
-        & (tree.edge_node < nodes_used)
-        & ((tree.edge_child == NO_NODE) | (tree.edge_child > tree.edge_node) & (tree.edge_child < nodes_used))
-        & (tree.edge_square < 64)
-        & (tree.edge_prior >= 0)
-        & (tree.edge_visits >= 0)
-        & (tree.edge_pending >= 0)
-        & (tree.edge_visits + tree.edge_pending.astype(np.int64) <= tree.limit[:, None])
-    )
-    if not (counts_fit.all() and leaves_fit.all() and (nodes_fit | ~node_mask).all() and (edges_fit | ~edge_mask).all()):
-        raise ValueError("its trees are no trees of searches")
 
 
 # The loops. Each handles its games alone.
@@ -206,7 +152,6 @@ def plant(
     opp: BitboardArray,
     side: npt.NDArray[np.uint8],
     limits: npt.NDArray[np.int64],
-    schedules: npt.NDArray[np.int64],
     rules: Any,
 ) -> None:
     """Begin trees anew, from the positions of the games named: the roots alone, which are the first leaves."""
@@ -218,8 +163,39 @@ def plant(
         num_moves = tree.num_edges[game, 0]
         tree.num_considered[game] = min(num_moves, rules.max_considered_actions)
         tree.limit[game] = 0 if tree.passed[game] or num_moves == 1 else limits[number]
-        tree.schedule[game] = schedules[number]
         tree.leaves[game, 0] = 0
+
+
+@kernel
+def grow(tree: Any, games: npt.NDArray[np.int64], num_nodes: npt.NDArray[np.int32], parent_edges: npt.NDArray[np.int32], rules: Any) -> Any:
+    """Add to trees of roots alone the nodes where the edges end, in their order. Returns whether these edges are there, once each."""
+    for number in range(len(games)):
+        game = games[number]
+        for node in range(1, num_nodes[number]):
+            edge = np.int64(parent_edges[number, node])
+            if not 0 <= edge < tree.edges_used[game] or tree.edge_child[game, edge] != NO_NODE:
+                return False
+            _add_child(tree, game, edge, rules)
+    return True
+
+
+@kernel
+def count_again(tree: Any, games: npt.NDArray[np.int64]) -> None:
+    """Write what the edges of trees count, from what the nodes where they end and the leaves on their way say."""
+    for game in games:
+        for node in range(1, tree.nodes_used[game]):
+            edge = np.int64(tree.parent_edge[game, node])
+            value_sum = tree.value_sum[game, node]
+            tree.edge_visits[game, edge] = tree.visits[game, node]
+            same_side = tree.side[game, node] == tree.side[game, tree.edge_node[game, edge]]
+            tree.edge_value_sum[game, edge] = value_sum if same_side else -value_sum
+        for node in tree.leaves[game]:
+            if node < 0:
+                break
+            edge = np.int64(tree.parent_edge[game, node])
+            while edge >= 0:
+                tree.edge_pending[game, edge] += 1
+                edge = np.int64(tree.parent_edge[game, tree.edge_node[game, edge]])
 
 
 @kernel

@@ -44,7 +44,7 @@ def checkpoint(path: Path, kind: str) -> Iterator[tuple[dict[str, Arrays], dict[
     parts, about = read_checkpoint(path, kind)
     try:
         yield parts, about
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         raise CheckpointError(f"{str(path)!r}: not a checkpoint to go on from ({type(error).__name__}: {error})") from None
 
 

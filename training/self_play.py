@@ -1,7 +1,7 @@
-"""Games that a search plays against itself, all in lockstep, as AlphaZero learns from them.
+"""Games that a search plays against itself, many at once, as AlphaZero learns from them.
 
-Every call of the network has leaves of all games. A game whose search has ended makes its move and begins the next search at once,
-whether the others have ended or not: so there is never a call for the last few.
+Whenever the network is asked, it is about leaves of all games. A game whose search has ended makes its move and begins the next
+search at once, whether the others have ended or not: so the network is never asked for the last few alone.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from othello_env import PositionBatch
 from othello_env.position import BLACK
 from training.replay import Samples
 
+_SEARCH: Final = "search."
 _BATCH_ARRAYS: Final = ("own", "opp", "side_to_move")
 # Of each game: what it is remembered with, by ply.
 _HISTORY: Final = ("own", "opp", "legal_moves", "side", "policy", "policy_mask", "root_value")
@@ -36,7 +37,7 @@ class SearchPlan:
 
 
 class SelfPlay:
-    """Games in lockstep. The first ones begin at different stages, by random moves, so that all stages are there at all times.
+    """Games at the same time. The first ones begin at different stages, by random moves, so that all stages are there at all times.
 
     plies_done, games_done: counted since the beginning.
     """
@@ -101,7 +102,7 @@ class SelfPlay:
             self._history[name][rows, ply] = getattr(positions, name)
         self._history["side"][rows, ply] = positions.side_to_move
         self._history["policy_mask"][rows, ply] = full_mask
-        self._searches.begin(rows, positions, np.where(full_mask, plan.full, plan.quick))
+        self._searches.begin(rows, positions, simulations=np.where(full_mask, plan.full, plan.quick))
 
     def _samples(self, ended: npt.NDArray[np.int64]) -> Samples:
         """What the ended games are remembered with, and how they ended, from the view of who was to move."""
@@ -123,21 +124,22 @@ class SelfPlay:
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """The running games and searches, for a checkpoint."""
         games = {name: getattr(self._games, name) for name in _BATCH_ARRAYS}
-        history = {f"history.{name}": array for name, array in self._history.items()}
-        searches = {f"search.{name}": array for name, array in self._searches.state().items()}
-        return {**history, **searches, **games, "length": self._length}
+        searches = {f"{_SEARCH}{name}": array for name, array in self._searches.state().items()}
+        return {**self._history_arrays(), **searches, **games, "length": self._length}
 
     def restore(self, arrays: dict[str, npt.NDArray[Any]]) -> None:
         """Put back what `state` gave. Raises `ValueError` or `KeyError` for arrays that do not fit."""
-        for name, array in self.state().items():
-            if name.startswith("search."):
-                continue  # of another shape, which `Searches.restore` checks
-            if arrays[name].shape != array.shape or arrays[name].dtype != array.dtype:
+        rooms = {**self._history_arrays(), **{name: getattr(self._games, name) for name in _BATCH_ARRAYS}, "length": self._length}
+        for name, room in rooms.items():
+            if arrays[name].shape != room.shape or arrays[name].dtype != room.dtype:
                 raise ValueError(f"{name}: {arrays[name].dtype} of shape {arrays[name].shape} does not fit")
-        if not 0 <= arrays["length"].min() <= arrays["length"].max() < self._longest:
-            raise ValueError(f"games of {arrays['length'].max()} moves: expected fewer than {self._longest}")
         own, opp, side = (arrays[name] for name in _BATCH_ARRAYS)
-        self._games = PositionBatch(own, opp, side, board_size=self._games.board_size)
+        games, length = PositionBatch(own, opp, side, board_size=self._games.board_size), arrays["length"]
+        if games.is_over.any() or (length < 0).any() or (length + games.empties > self._longest).any():
+            raise ValueError("its games are no running games")
+        self._games, self._length = games, length.copy()
         self._history = {name: arrays[f"history.{name}"].copy() for name in self._history}
-        self._length = arrays["length"].copy()
-        self._searches.restore({name: arrays[f"search.{name}"] for name in self._searches.state()})
+        self._searches.restore({name.removeprefix(_SEARCH): array for name, array in arrays.items() if name.startswith(_SEARCH)}, games)
+
+    def _history_arrays(self) -> dict[str, npt.NDArray[Any]]:
+        return {f"history.{name}": array for name, array in self._history.items()}

@@ -355,7 +355,7 @@ def test_a_search_does_not_depend_on_what_else_is_running(method: Any, leaves_pe
     while waiting or len(searches.idle) < 16:
         numbers = searches.idle[: len(waiting)]
         rows = np.array([waiting.pop() for _ in numbers], dtype=np.int64)
-        searches.begin(numbers, positions.take(rows), lengths[rows])
+        searches.begin(numbers, positions.take(rows), simulations=lengths[rows])
         place_of.update(zip(numbers.tolist(), rows.tolist(), strict=True))
         ended = searches.advance(ScatteredEvaluator(), rng)
         found = searches.results(ended)
@@ -368,82 +368,107 @@ def test_a_search_does_not_depend_on_what_else_is_running(method: Any, leaves_pe
 
 
 @pytest.mark.parametrize("method", ["puct", "gumbel"])
-def test_restored_searches_go_on_like_the_old_ones(method: Any, rng: np.random.Generator) -> None:
+@pytest.mark.parametrize("calls", [0, 1, 9])
+def test_restored_searches_go_on_like_the_old_ones(method: Any, calls: int, rng: np.random.Generator) -> None:
     settings = SearchSettings(simulations=12, method=method, leaves_per_call=3, noise_fraction=0.25)
     old, new = (Searches(30, settings, board_size=8, empties=60) for _ in range(2))
     positions = mixed_positions(rng, 300)
     positions = positions.take(np.flatnonzero(~positions.is_over))
 
+    rows = np.zeros(30, dtype=np.int64)  # what each search began with
+
     def play(searches: Searches, calls: int, seed: int) -> list[Any]:
         rng, found = np.random.default_rng(seed), []
         for _ in range(calls):
             idle = searches.idle
-            searches.begin(idle, positions.take(rng.integers(len(positions), size=len(idle))), rng.integers(1, 13, size=len(idle)))
+            rows[idle] = rng.integers(len(positions), size=len(idle))
+            searches.begin(idle, positions.take(rows[idle]), simulations=rng.integers(1, 13, size=len(idle)))
             ended = searches.advance(RolloutEvaluator(), rng)
-            found.append([array.tolist() for array in (ended, searches.results(ended).visit_counts, searches.results(ended).moves)])
+            result = searches.results(ended)
+            found.append([array.tolist() for array in (ended, result.visit_counts, result.policy, result.root_values, result.moves)])
         return found
 
-    play(old, 7, seed=1)
-    play(new, 2, seed=5)
-    new.restore(old.state())
+    play(old, calls, seed=1)
+    new.restore(old.state(), positions.take(rows))
     assert play(old, 40, seed=2) == play(new, 40, seed=2)
     for name, array in old.state().items():
         np.testing.assert_array_equal(new.state()[name], array)
 
 
+def begun_searches() -> tuple[Searches, PositionBatch]:
+    """Some that have just begun, some that are under way, some idle; and what they began with, near the end of games."""
+    settings = SearchSettings(simulations=30, method="gumbel", leaves_per_call=3)
+    positions = batch_of(*late_positions(np.random.default_rng(0), count=12, empties=6, board_size=6))
+    searches = Searches(12, settings, board_size=6, empties=6)
+    searches.begin(np.arange(6), positions.take(np.arange(6)), simulations=np.array([30, 30, 9, 5, 2, 1]))
+    for _ in range(3):
+        searches.advance(ScatteredEvaluator(), np.random.default_rng(0))
+    searches.begin(np.array([8, 9]), positions.take(np.array([8, 9])))
+    assert 4 <= len(searches.idle) < 8
+    return searches, positions
+
+
+def restored(state: dict[str, Any], positions: PositionBatch) -> Searches:
+    searches = Searches(12, begun_searches()[0].settings, board_size=6, empties=6)
+    searches.restore(state, positions)
+    return searches
+
+
 def damaged_states() -> Iterator[tuple[str, Any]]:
-    for name in ("nodes_used", "edges_used", "simulations_done", "limit", "leaves", "first_edge", "num_edges"):
-        yield name, lambda array: array + 1
-    for name in ("num_considered", "parent_edge", "edge_node", "edge_child", "edge_square", "edge_visits", "edge_pending"):
-        yield name, lambda array: array + 100
-    for name in ("visits", "edge_node", "leaves", "first_edge"):
-        yield name, lambda array: array - 100
-    for name in ("value", "value_sum"):
-        yield name, lambda array: array * np.nan
-    yield "own", lambda array: ~array
-    yield "opp", lambda array: array[:3]
-    yield "is_over", lambda array: ~array
+    for name in ("num_nodes", "limit", "leaves", "parent_edge", "simulations_done", "visits"):
+        for change in (-100, -1, 1, 100) if name != "limit" else (-100, 1, 100):
+            yield name, lambda array, change=change: array + array.dtype.type(change)
+    for name in ("value", "value_sum", "noise", "edge_prior"):
+        for value in (np.nan, np.inf, -np.inf):
+            yield name, lambda array, value=value: np.where(array == 0, array, array.dtype.type(value))
+    yield "edge_prior", lambda array: 0 * array
+    yield "edge_prior", lambda array: -array
     yield "noise", lambda array: array.astype(np.float32)
+    yield "leaves", lambda array: array[:, :1]
+    yield "leaves", lambda array: np.repeat(array[:, :1], 3, axis=1)
+    yield "num_nodes", lambda array: array[:3]
+    yield "parent_edge", lambda array: array[:, :-1]
 
 
 @pytest.mark.parametrize(("name", "damage"), list(damaged_states()))
 def test_damaged_searches_are_not_restored(name: str, damage: Any) -> None:
-    settings = SearchSettings(simulations=9, method="gumbel", leaves_per_call=2)
-    old, new = (Searches(8, settings, board_size=6, empties=32) for _ in range(2))
-    old.begin(np.arange(6), PositionBatch.start(6, 6), np.array([9, 9, 9, 5, 5, 1]))
-    for _ in range(3):
-        old.advance(ConstantEvaluator(), np.random.default_rng(0))
-    state = old.state()
-    new.restore(state)
+    searches, positions = begun_searches()
+    state = searches.state()
+    restored(state, positions)
     with pytest.raises(ValueError):  # noqa: PT011 - which of the checks finds it is not what matters
-        new.restore({**state, name: damage(state[name])})
+        restored({**state, name: damage(state[name])}, positions)
     with pytest.raises(KeyError):
-        new.restore({key: array for key, array in state.items() if key != name})
+        restored({key: array for key, array in state.items() if key != name}, positions)
+
+
+def test_searches_are_not_restored_for_other_positions() -> None:
+    searches, positions = begun_searches()
+    with pytest.raises(ValueError):  # noqa: PT011
+        restored(searches.state(), positions.take(np.arange(12)[::-1]))
 
 
 def test_random_damage_is_found_or_does_no_harm(rng: np.random.Generator) -> None:
-    """Single numbers replaced: the searches end, whatever they find, and nothing is read or written outside of the trees."""
-    settings = SearchSettings(simulations=9, method="gumbel", leaves_per_call=2)
-    old = Searches(8, settings, board_size=6, empties=32)
-    old.begin(np.arange(8), PositionBatch.start(8, 6))
-    for _ in range(3):
-        old.advance(ScatteredEvaluator(), rng)
+    """Single numbers replaced: what is not found ends in moves that are legal."""
+    searches, positions = begun_searches()
     found = 0
-    for _ in range(300):
-        state = old.state()
-        array = state[str(rng.choice([name for name in state if state[name].dtype.kind in "iu"]))]
-        array.flat[rng.integers(array.size)] = rng.integers(np.iinfo(array.dtype).min, np.iinfo(array.dtype).max, dtype=array.dtype)
-        new = Searches(8, settings, board_size=6, empties=32)
+    for _ in range(400):
+        state = searches.state()
+        array = state[str(rng.choice(list(state)))]
+        if array.dtype.kind == "f":
+            array.flat[rng.integers(array.size)] = rng.choice([0.0, -1.0, 2.0, 1e20, np.nan, np.inf])
+        else:
+            array.flat[rng.integers(array.size)] += array.dtype.type(rng.choice([-40, -2, -1, 1, 2, 40]))
         try:
-            new.restore(state)
+            damaged = restored(state, positions)
         except ValueError:
             found += 1
             continue
-        for _ in range(30):
-            if len(new.idle) < 8:
-                new.advance(ScatteredEvaluator(), rng)
-        assert len(new.idle) == 8
-    assert 150 < found < 300
+        running = np.setdiff1d(np.arange(12), damaged.idle)
+        for _ in range(40):
+            damaged.advance(ScatteredEvaluator(), rng)
+        assert len(damaged.idle) == 12
+        assert positions.take(running).is_legal(damaged.results(running).moves).all()
+    assert 100 < found < 400
 
 
 def test_searches_that_cannot_be_are_not_begun() -> None:
@@ -451,7 +476,7 @@ def test_searches_that_cannot_be_are_not_begun() -> None:
     numbers, start = np.arange(2), PositionBatch.start(2, 4)
     for simulations in ([0, 5], [5, 6]):
         with pytest.raises(ValueError, match="expected 1 to 5"):
-            searches.begin(numbers, start, np.array(simulations))
+            searches.begin(numbers, start, simulations=np.array(simulations))
     over = PositionBatch([0xFFFF, 0xFFFF], [0, 0], [0, 0], board_size=4)
     with pytest.raises(ValueError, match="finished"):
         searches.begin(numbers, over)
@@ -464,7 +489,10 @@ def test_searches_that_cannot_be_are_not_begun() -> None:
         Searches(2, SearchSettings(simulations=5), board_size=4, empties=11).begin(numbers, start)
     assert searches.idle.tolist() == [0, 1]
     assert searches.advance(ConstantEvaluator(), np.random.default_rng(0)).tolist() == []
-    searches.begin(numbers[:1], start.take(numbers[:1]))
+    for number in (0, 1):
+        with pytest.raises(ValueError, match="has no result"):
+            searches.results(np.array([number]))
+        searches.begin(numbers[:1], start.take(numbers[:1])) if number == 0 else None
     with pytest.raises(ValueError, match="is running"):
         searches.begin(numbers, start)
     assert searches.idle.tolist() == [1]

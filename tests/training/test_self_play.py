@@ -125,8 +125,11 @@ def test_restored_games_go_on_like_the_old_ones(calls: int) -> None:
         lambda state: state.update(own=state["opp"]),
         lambda state: state.update(length=state["length"].astype(np.int32)),
         lambda state: state.update(length=state["length"] + 1000),
-        lambda state: state.pop("search.own"),
-        lambda state: state.update({"search.edge_child": state["search.edge_child"] + 100}),
+        lambda state: state.update(length=state["length"] + 25),
+        lambda state: state.update(own=state["opp"], opp=state["own"]),
+        lambda state: state.update(own=state["own"] | state["opp"], opp=state["opp"] & np.uint64(0)),
+        lambda state: state.pop("search.leaves"),
+        lambda state: state.update({"search.parent_edge": state["search.parent_edge"] + 100}),
     ],
 )
 def test_what_does_not_fit_is_not_restored(change: Any) -> None:
@@ -155,5 +158,5 @@ def test_every_call_has_leaves_of_all_games() -> None:
     assert 40 <= min(sizes) < max(sizes) <= 160
 
 
-def test_the_presets_ask_about_hundreds_of_leaves_at_a_time() -> None:
+def test_the_presets_play_hundreds_of_games_at_a_time() -> None:
     assert all(settings.parallel_games >= 256 for settings in PRESETS.values())
