@@ -128,7 +128,7 @@ class ResidualBlock(nn.Module):
 
 
 def new_network(architecture: Architecture, *, seed: int, device: torch.device) -> PolicyValueNetwork:
-    """A network to train on a device, with random weights from a generator of its own."""
+    """A network to train on a device, with random weights of its own seed; PyTorch's generator on the CPU stays as it was."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         network = PolicyValueNetwork(architecture)

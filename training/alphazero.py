@@ -1,10 +1,11 @@
-"""AlphaZero self-play in lockstep: `python -m training.alphazero`.
+"""AlphaZero self-play, many games at a time: `python -m training.alphazero`.
 
-Many games are played at once, each searched by Gumbel AlphaZero's rules (Danihelka et al. 2022), and each call of the network has
-leaves of all of them. A part of the positions, drawn at random, gets a full search and teaches its policy, the others a quick one
-(Wu 2019). From finished games come positions with the search's policy, the outcome mixed with the search's value, and who
-owned which square in the end. The network learns from the last of them, each drawn a fixed number of times on average and turned
-by one of the board's symmetries. There is no gating: the newest network plays.
+Many games are played at once, each searched by Gumbel AlphaZero's rules (Danihelka et al. 2022), and whenever the network is
+asked, it is about leaves of all of them. A part of the positions, drawn at random, gets a full search and teaches its policy, the
+others a quick one (Wu 2019). From finished games come positions with the search's policy, the outcome mixed with the search's
+value, and who owned which square in the end. The network learns from the last of them, each drawn a fixed number of times on
+average and turned by one of the board's symmetries. There is no gating: the newest network plays, and takes over in the middle of
+a search where one is running.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ class Settings:
     channels: int = 32
     """Channels of each."""
     parallel_games: int = 1024
-    """Games played in lockstep."""
+    """Games played at a time."""
     random_plies: int = 8
     """A game begins with 0 to so many random moves, which nothing is learned from."""
     first_simulations: int = 8
@@ -200,7 +201,7 @@ class Learner:
         return f"on {self._device.type} in {str(self.dtype).removeprefix('torch.')}"
 
     def advance(self) -> None:
-        """Ask the network once about each game, and learn as much as the ratio allows."""
+        """Ask the network once about leaves of each game, and learn as much as the ratio allows."""
         settings, replay = self.settings, self._replay
         replay.add(self._self_play.advance(self._evaluator, self._plan(), rng=self._rng))
         if replay.size < min(_FIRST_BATCHES * settings.batch_size, settings.replay_positions):

@@ -354,12 +354,8 @@ def lockstep_games() -> None:
     evaluator = network_evaluator(PolicyValueNetwork(Architecture(8, settings.blocks, settings.channels)))
     timed = _TimedEvaluator(evaluator)
     plan = SearchPlan(settings.simulations, settings.simulations, 1.0)
-    alone = dataclasses.replace(settings.search(), leaves_per_call=1)
     rng = np.random.default_rng(0)
-    together, single = (
-        SelfPlay(size, 8, search=search, random_plies=8, rng=rng)
-        for size, search in ((settings.parallel_games, settings.search()), (1, alone))
-    )
+    together, single = (SelfPlay(size, 8, search=settings.search(), random_plies=8, rng=rng) for size in (settings.parallel_games, 1))
 
     def play(games: SelfPlay, asked: Any, num_moves: int) -> float:
         before = games.plies_done
