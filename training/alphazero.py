@@ -79,7 +79,7 @@ class Settings:
     """Simulations of a quick search, as a share of a full one's."""
     full_share: float = 0.25
     """Share of the positions that get a full search."""
-    leaves_per_call: int = 1
+    leaves_per_call: int = 4
     """The most leaves of one game that the network is asked about together. With 1 each simulation knows of all before it."""
     value_scale: float = 0.5
     """How much a difference in value counts against the policy in a search."""
@@ -133,7 +133,16 @@ class Settings:
 
 PRESETS: Final = {
     "6x6": Settings(),
-    "hour": Settings(games=36_000, board_size=8, blocks=4, channels=48, replay_positions=400_000, evaluate_every=5_000),
+    "hour": Settings(
+        games=28_000,
+        board_size=8,
+        blocks=4,
+        channels=48,
+        simulations=20,  # with 32, more is lost against weak opponents than is won against strong ones
+        leaves_per_call=1,
+        replay_positions=400_000,
+        evaluate_every=4_000,
+    ),
     "gpu": Settings(
         games=1_000_000,
         board_size=8,
@@ -142,7 +151,6 @@ PRESETS: Final = {
         parallel_games=4096,
         first_simulations=16,
         simulations=64,
-        leaves_per_call=4,
         replay_positions=4_000_000,
         batch_size=4096,
         evaluate_every=20_000,
