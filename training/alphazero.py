@@ -133,16 +133,7 @@ class Settings:
 
 PRESETS: Final = {
     "6x6": Settings(),
-    "hour": Settings(
-        games=28_000,
-        board_size=8,
-        blocks=4,
-        channels=48,
-        simulations=20,  # with 32, more is lost against weak opponents than is won against strong ones
-        leaves_per_call=1,
-        replay_positions=400_000,
-        evaluate_every=4_000,
-    ),
+    "hour": Settings(games=30_000, board_size=8, blocks=4, channels=48, replay_positions=400_000, evaluate_every=5_000),
     "gpu": Settings(
         games=1_000_000,
         board_size=8,

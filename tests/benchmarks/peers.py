@@ -339,7 +339,7 @@ def training_games() -> None:
 
 
 def lockstep_games() -> None:
-    """AlphaZero self-play: all games in lockstep against one at a time, with the same search and network."""
+    """AlphaZero self-play: many games at a time against one, with the same network and search, one leaf of a game at a time."""
     if not has("torch"):
         return
     import torch
@@ -355,7 +355,8 @@ def lockstep_games() -> None:
     timed = _TimedEvaluator(evaluator)
     plan = SearchPlan(settings.simulations, settings.simulations, 1.0)
     rng = np.random.default_rng(0)
-    together, single = (SelfPlay(size, 8, search=settings.search(), random_plies=8, rng=rng) for size in (settings.parallel_games, 1))
+    search = dataclasses.replace(settings.search(), leaves_per_call=1)
+    together, single = (SelfPlay(size, 8, search=search, random_plies=8, rng=rng) for size in (settings.parallel_games, 1))
 
     def play(games: SelfPlay, asked: Any, num_moves: int) -> float:
         before = games.plies_done
