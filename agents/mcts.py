@@ -156,7 +156,6 @@ class Searches:
         self._board_size, self._empties = board_size, empties
         self._tree = _empty_tree(num_searches, settings, empties=empties)
         self._buffers = _LeafBuffers.empty(self._tree.leaves.size)
-        self._lengths: tuple[int, ...] = ()  # of the searches, in the order of the rows of the rules' tables
         self._rules = _rules(settings, board_size, ())
 
     @property
@@ -185,9 +184,8 @@ class Searches:
         if ((lengths < 1) | (lengths > self.settings.simulations)).any():
             raise ValueError(f"simulations from {lengths.min()} to {lengths.max()}: expected 1 to {self.settings.simulations}")
         plant(self._tree, numbers, positions.own, positions.opp, positions.side_to_move, lengths, self._rules)
-        different, self._tree.schedule[:] = np.unique(self._tree.limit, return_inverse=True)
-        if self._rules.gumbel and (lengths_now := tuple(different.tolist())) != self._lengths:
-            self._lengths, self._rules = lengths_now, _rules(self.settings, self._board_size, lengths_now)
+        in_use, self._tree.schedule[:] = np.unique(self._tree.limit, return_inverse=True)
+        self._rules = _rules(self.settings, self._board_size, tuple(in_use.tolist()))
 
     def advance(self, evaluator: Evaluator, rng: np.random.Generator) -> npt.NDArray[np.int64]:
         """Ask the evaluator once, and walk on to the next leaves. Returns the numbers of the searches that this ended."""
@@ -461,7 +459,7 @@ def _rules(settings: SearchSettings, board_size: int, lengths: tuple[int, ...]) 
     gumbel = settings.method == "gumbel"
     most = min(settings.max_considered_actions, MAX_EDGES)
     visits_table, phase_table = np.zeros((2, len(lengths), most + 1, settings.simulations if gumbel else 0), dtype=np.int32)
-    for row, length in enumerate(lengths):
+    for row, length in enumerate(lengths if gumbel else ()):
         for count in range(1, most + 1):
             visits_table[row, count, :length], phase_table[row, count, :length] = considered_visits(count, length)
     return Rules(
