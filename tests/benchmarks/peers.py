@@ -339,43 +339,50 @@ def training_games() -> None:
 
 
 def lockstep_games() -> None:
-    """AlphaZero self-play: many games at a time against one, with the same network and search, one leaf of a game at a time."""
+    """AlphaZero self-play: many games at a time against one, with the same network and search.
+
+    Once with one leaf of a game at a time, once with as many as the preset allows.
+    """
     if not has("torch"):
         return
     import torch
 
     from agents.networks import Architecture, PolicyValueNetwork
     from agents.policy_value import network_evaluator
-    from training.alphazero import PRESETS
+    from training.alphazero import PRESETS, Settings
     from training.self_play import SearchPlan, SelfPlay
 
-    settings = PRESETS["hour"]
-    torch.manual_seed(0)
-    evaluator = network_evaluator(PolicyValueNetwork(Architecture(8, settings.blocks, settings.channels)))
-    timed = _TimedEvaluator(evaluator)
-    plan = SearchPlan(settings.simulations, settings.simulations, 1.0)
-    rng = np.random.default_rng(0)
-    search = dataclasses.replace(settings.search(), leaves_per_call=1)
-    together, single = (SelfPlay(size, 8, search=search, random_plies=8, rng=rng) for size in (settings.parallel_games, 1))
+    def compare_with(settings: Settings) -> None:
+        torch.manual_seed(0)
+        evaluator = network_evaluator(PolicyValueNetwork(Architecture(8, settings.blocks, settings.channels)))
+        timed = _TimedEvaluator(evaluator)
+        plan = SearchPlan(settings.simulations, settings.simulations, 1.0)
+        rng = np.random.default_rng(0)
+        together, single = (SelfPlay(size, 8, search=settings.search(), random_plies=8, rng=rng) for size in (settings.parallel_games, 1))
 
-    def play(games: SelfPlay, asked: Any, num_moves: int) -> float:
-        before = games.plies_done
-        while games.plies_done < before + num_moves:
-            games.advance(asked, plan, rng=rng)
-        return float(games.plies_done - before)
+        def play(games: SelfPlay, asked: Any, num_moves: int) -> float:
+            before = games.plies_done
+            while games.plies_done < before + num_moves:
+                games.advance(asked, plan, rng=rng)
+            return float(games.plies_done - before)
 
-    contestants: dict[str, Contestant] = {
-        f"{settings.parallel_games} games in lockstep": lambda: play(together, timed, settings.parallel_games),
-        "one game at a time": lambda: play(single, evaluator, 30),
-    }
-    play(together, timed, settings.parallel_games)
-    timed.seconds, timed.calls = 0.0, []
-    start = time.perf_counter()
-    play(together, timed, settings.parallel_games)
-    share = timed.seconds / (time.perf_counter() - start)
-    compare(f"AlphaZero self-play, {settings.simulations} simulations a move", "moves/s", contestants, rounds=3)
-    sizes = f"{min(timed.calls)} to {max(timed.calls)} positions a call"
-    print(f"  in lockstep the network takes {share:.0%} of the time, and gets {sizes}")
+        contestants: dict[str, Contestant] = {
+            f"{settings.parallel_games} games in lockstep": lambda: play(together, timed, settings.parallel_games),
+            "one game at a time": lambda: play(single, evaluator, 30),
+        }
+        play(together, timed, settings.parallel_games)
+        timed.seconds, timed.calls = 0.0, []
+        start = time.perf_counter()
+        play(together, timed, settings.parallel_games)
+        share = timed.seconds / (time.perf_counter() - start)
+        leaves = f"{settings.leaves_per_call} at most of a game at a time"
+        compare(f"AlphaZero self-play, {settings.simulations} simulations a move, {leaves}", "moves/s", contestants, rounds=3)
+        sizes = f"{min(timed.calls)} to {max(timed.calls)} positions a call"
+        print(f"  in lockstep the network takes {share:.0%} of the time, and gets {sizes}")
+
+    hour = PRESETS["hour"]
+    for leaves in sorted({1, hour.leaves_per_call}):
+        compare_with(dataclasses.replace(hour, leaves_per_call=leaves))
 
 
 @dataclasses.dataclass
