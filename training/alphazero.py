@@ -79,6 +79,8 @@ class Settings:
     """Simulations of a quick search, as a share of a full one's."""
     full_share: float = 0.25
     """Share of the positions that get a full search."""
+    considered_moves: int = 16
+    """The most moves of a position that a search begins with; it halves them again and again."""
     leaves_per_call: int = 4
     """The most leaves of one game that the network is asked about together. With 1 each simulation knows of all before it."""
     value_scale: float = 0.5
@@ -108,7 +110,15 @@ class Settings:
         """Raise `ValueError` for a number that no run can use, with its name."""
         check_settings(
             self,
-            at_least_one=("parallel_games", "first_simulations", "simulations", "leaves_per_call", "replay_positions", "batch_size"),
+            at_least_one=(
+                "parallel_games",
+                "first_simulations",
+                "simulations",
+                "considered_moves",
+                "leaves_per_call",
+                "replay_positions",
+                "batch_size",
+            ),
             not_negative=("weight_decay", "ownership_weight", "value_scale"),
             positive=("learning_rate", "train_ratio", "full_share"),
             shares=("quick_share", "full_share", "root_value_share", "margin_share"),
@@ -125,6 +135,7 @@ class Settings:
         return SearchSettings(
             simulations=max(self.first_simulations, self.simulations),
             method="gumbel",
+            max_considered_actions=self.considered_moves,
             leaves_per_call=self.leaves_per_call,
             value_scale=self.value_scale,
             margin_share=self.margin_share,
