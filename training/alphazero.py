@@ -2,10 +2,10 @@
 
 Many games are played at once, each searched by Gumbel AlphaZero's rules (Danihelka et al. 2022), and whenever the network is
 asked, it is about leaves of all of them. A part of the positions, drawn at random, gets a full search and teaches its policy, the
-others a quick one (Wu 2019). From finished games come positions with the search's policy, the outcome mixed with the search's
-value, and who owned which square in the end. The network learns from the last of them, each drawn a fixed number of times on
-average and turned by one of the board's symmetries. There is no gating: the newest network plays, and takes over in the middle of
-a search where one is running.
+others a quick one (Wu 2019). In some games one side is greedy for discs, so that the other learns not to lose all of its own. From
+finished games come positions with the search's policy, the outcome mixed with the search's value, and who owned which square in
+the end. The network learns from the last of them, each drawn a fixed number of times on average and turned by one of the board's
+symmetries. There is no gating: the newest network plays, and takes over in the middle of a search where one is running.
 """
 
 from __future__ import annotations
@@ -71,6 +71,8 @@ class Settings:
     """Games played at a time."""
     random_plies: int = 8
     """A game begins with 0 to so many random moves, which nothing is learned from."""
+    greedy_share: float = 0.2
+    """Share of the games in which one side turns the most discs instead of searching; the other learns not to lose all of its own."""
     first_simulations: int = 8
     """Simulations of a full search when the run begins; they grow to `simulations` at its end."""
     simulations: int = 32
@@ -121,7 +123,7 @@ class Settings:
             ),
             not_negative=("weight_decay", "ownership_weight", "value_scale"),
             positive=("learning_rate", "train_ratio", "full_share"),
-            shares=("quick_share", "full_share", "root_value_share", "margin_share"),
+            shares=("greedy_share", "quick_share", "full_share", "root_value_share", "margin_share"),
             most_random_plies=self.board_size**2 // 4,
         )
         Architecture(self.board_size, self.blocks, self.channels)
@@ -144,7 +146,7 @@ class Settings:
 
 PRESETS: Final = {
     "6x6": Settings(),
-    "hour": Settings(games=30_000, board_size=8, blocks=4, channels=48, replay_positions=400_000, evaluate_every=5_000),
+    "hour": Settings(games=30_000, board_size=8, blocks=4, channels=48, random_plies=16, replay_positions=400_000, evaluate_every=5_000),
     "gpu": Settings(
         games=1_000_000,
         board_size=8,
@@ -175,7 +177,12 @@ class Learner:
         self.dtype = dtype_of(precision or settings.precision, self._architecture, self._device)
         self._optimizer = torch.optim.AdamW(self.network.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay)
         self._self_play = SelfPlay(
-            settings.parallel_games, settings.board_size, search=settings.search(), random_plies=settings.random_plies, rng=self._rng
+            settings.parallel_games,
+            settings.board_size,
+            search=settings.search(),
+            random_plies=settings.random_plies,
+            greedy_share=settings.greedy_share,
+            rng=self._rng,
         )
         self._replay = Replay(settings.replay_positions, settings.board_size**2 + 1)
         self._steps_done = 0

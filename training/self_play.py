@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from agents.evaluators import Evaluator
+from agents.greedy import greedy_agent
 from agents.mcts import Searches, SearchSettings
 from othello_env import PositionBatch
 from othello_env.position import BLACK
@@ -20,6 +21,7 @@ from training.replay import Samples
 
 _SEARCH: Final = "search."
 _BATCH_ARRAYS: Final = ("own", "opp", "side_to_move")
+_NOBODY: Final = -1
 # Of each game: what it is remembered with, by ply.
 _HISTORY: Final = ("own", "opp", "legal_moves", "side", "policy", "policy_mask", "root_value")
 
@@ -39,12 +41,29 @@ class SearchPlan:
 class SelfPlay:
     """Games at the same time. The first ones begin at different stages, by random moves, so that all stages are there at all times.
 
-    plies_done, games_done: counted since the beginning.
+    In some games one side turns as many discs as it can instead of searching. Players that learn from each other alone come to hold
+    few discs, which is strong, and forget that a side can lose all of them: nobody that they meet tries to take them.
+
+    plies_done, games_done: counted since the beginning; plies are those that were searched.
     """
 
-    def __init__(self, num_games: int, board_size: int, *, search: SearchSettings, random_plies: int, rng: np.random.Generator) -> None:
-        """search: how games are searched, with the most simulations. random_plies: each game begins with 0 to so many random moves."""
+    def __init__(
+        self,
+        num_games: int,
+        board_size: int,
+        *,
+        search: SearchSettings,
+        random_plies: int,
+        greedy_share: float = 0.0,
+        rng: np.random.Generator,
+    ) -> None:
+        """search: how games are searched, with the most simulations. random_plies: each game begins with 0 to so many random moves.
+
+        greedy_share: the chance that one side of a game, either as often, is greedy; only the other one's positions are learned from.
+        """
         self._random_plies = random_plies
+        self._greedy_share = greedy_share
+        self._greedy_agent = greedy_agent()
         self.games_done = 0
         self.plies_done = 0
         self._num_actions = board_size**2 + 1
@@ -61,6 +80,7 @@ class SelfPlay:
             "root_value": np.zeros(shape, dtype=np.float32),
         }
         self._games = PositionBatch.start(num_games, board_size)
+        self._greedy_side = np.full(num_games, _NOBODY, dtype=np.int8)
         self._searches = Searches(num_games, search, board_size=board_size, empties=self._longest)
         self._begin(np.arange(num_games), np.arange(num_games) * self._longest // num_games, rng)
 
@@ -73,6 +93,21 @@ class SelfPlay:
         games.reset(games.is_over)
         self._games.reset(rows, games)
         self._length[rows] = 0
+        greedy_mask = rng.random(len(rows)) < self._greedy_share
+        self._greedy_side[rows] = np.where(greedy_mask, rng.integers(2, size=len(rows)), _NOBODY)
+        self._play_greedily(rows, rng)
+        over = rows[self._games.is_over[rows]]
+        self._greedy_side[over] = _NOBODY
+        self._games.reset(over)
+
+    def _play_greedily(self, rows: npt.NDArray[np.int64], rng: np.random.Generator) -> None:
+        """Make the moves of greedy sides, until in each of these games the other side is to move or the game is over."""
+        games = self._games
+        while True:
+            rows = rows[(games.side_to_move[rows] == self._greedy_side[rows]) & ~games.is_over[rows]]
+            if not len(rows):
+                return
+            games.step(self._greedy_agent.select_moves(games.take(rows), rng), rows=rows)
 
     def advance(self, evaluator: Evaluator, plan: SearchPlan, *, rng: np.random.Generator) -> Samples:
         """Ask the evaluator once about all games, and make the moves of the searches that have ended.
@@ -87,6 +122,7 @@ class SelfPlay:
         games = self._games
         games.step(found.moves, rows=rows)
         self._length[rows] += 1
+        self._play_greedily(rows, rng)
         self.plies_done += len(rows)
         ended = rows[games.is_over[rows]]
         samples = self._samples(ended)
@@ -125,19 +161,22 @@ class SelfPlay:
         """The running games and searches, for a checkpoint."""
         games = {name: getattr(self._games, name) for name in _BATCH_ARRAYS}
         searches = {f"{_SEARCH}{name}": array for name, array in self._searches.state().items()}
-        return {**self._history_arrays(), **searches, **games, "length": self._length}
+        return {**self._history_arrays(), **searches, **games, "length": self._length, "greedy_side": self._greedy_side}
 
     def restore(self, arrays: dict[str, npt.NDArray[Any]]) -> None:
         """Put back what `state` gave. Raises `ValueError` or `KeyError` for arrays that do not fit."""
-        rooms = {**self._history_arrays(), **{name: getattr(self._games, name) for name in _BATCH_ARRAYS}, "length": self._length}
+        rooms = {name: array for name, array in self.state().items() if not name.startswith(_SEARCH)}
         for name, room in rooms.items():
             if arrays[name].shape != room.shape or arrays[name].dtype != room.dtype:
                 raise ValueError(f"{name}: {arrays[name].dtype} of shape {arrays[name].shape} does not fit")
         own, opp, side = (arrays[name] for name in _BATCH_ARRAYS)
         games, length = PositionBatch(own, opp, side, board_size=self._games.board_size), arrays["length"]
+        greedy_side = arrays["greedy_side"]
         if games.is_over.any() or (length < 0).any() or (length + games.empties > self._longest).any():
             raise ValueError("its games are no running games")
-        self._games, self._length = games, length.copy()
+        if (greedy_side == games.side_to_move).any():
+            raise ValueError("its games wait for a greedy side")
+        self._games, self._length, self._greedy_side = games, length.copy(), greedy_side.copy()
         self._history = {name: arrays[f"history.{name}"].copy() for name in self._history}
         self._searches.restore({name.removeprefix(_SEARCH): array for name, array in arrays.items() if name.startswith(_SEARCH)}, games)
 
