@@ -25,6 +25,9 @@ _HIGHEST_VALUE: Final = 0.999
 
 _MOST_MOVES: Final = 64
 
+# The greedy side of a game that has none.
+NOBODY: Final = 2
+
 # Columns of the memory of a weight.
 ERRORS: Final = 0
 ABSOLUTE_ERRORS: Final = 1
@@ -37,8 +40,8 @@ class Games(NamedTuple):
     """G games of a network against itself, none of them over.
 
     own, opp: [G] uint64, side: [G] uint8: the positions. random_words: [G] uint64, not 0. random_plies: [G] int64, how many moves
-    from now on are random. previous: [G, K] int32, what the afterstate before looked up; previous_side: [G] uint8, who made it;
-    has_previous: [G] bool.
+    from now on are random. greedy_side: [G] uint8, the side that turns as many discs as it can, or NOBODY. previous: [G, K] int32,
+    what the afterstate before looked up; previous_side: [G] uint8, who made it; has_previous: [G] bool.
     """
 
     own: BitboardArray
@@ -46,6 +49,7 @@ class Games(NamedTuple):
     side: npt.NDArray[np.uint8]
     random_words: npt.NDArray[np.uint64]
     random_plies: npt.NDArray[np.int64]
+    greedy_side: npt.NDArray[np.uint8]
     previous: npt.NDArray[np.int32]
     previous_side: npt.NDArray[np.uint8]
     has_previous: npt.NDArray[np.bool_]
@@ -55,14 +59,15 @@ class Rules(NamedTuple):
     """How games are played.
 
     patterns: where the network looks. margin_share: how much of a result's value is the disc difference; the rest is who has won.
-    epsilon: the chance of a random move. most_random_plies: a game begins with 0 to so many of them. start_own, start_opp: the
-    start position.
+    epsilon: the chance of a random move. most_random_plies: a game begins with 0 to so many of them. greedy_share: the chance that
+    one side of a game, either as often, is greedy. start_own, start_opp: the start position.
     """
 
     patterns: Patterns
     margin_share: float
     epsilon: float
     most_random_plies: int
+    greedy_share: float
     start_own: np.uint64
     start_opp: np.uint64
 
@@ -123,7 +128,10 @@ def play(games: Any, weights: npt.NDArray[np.float32], rules: Any, lessons: Any)
                 lookups[game, 0, k] = previous[game, k]
 
         state = next_word(state)
-        square = squares[below(state, np.uint64(num_moves if explores else num_ties))]
+        choice = np.int64(below(state, np.uint64(num_moves if explores else num_ties)))
+        if games.greedy_side[game] == side[game] and not explores:
+            choice = _most_discs(mover, other, squares[:num_moves])
+        square = squares[choice]
         flipped = flips_at(mover, other, square)
         after_own, after_opp = mover | flipped | (ONE << np.uint64(square)), other & ~flipped
         replies = moves_on(after_opp, after_own, patterns.board)
@@ -142,12 +150,27 @@ def play(games: Any, weights: npt.NDArray[np.float32], rules: Any, lessons: Any)
             side[game] = BLACK
             state = next_word(state)
             random_plies[game] = np.int64(below(state, np.uint64(rules.most_random_plies + 1)))
+            state = next_word(state)
+            is_greedy = uniform(state) < rules.greedy_share
+            state = next_word(state)
+            games.greedy_side[game] = below(state, np.uint64(2)) if is_greedy else NOBODY
         elif replies == EMPTY:
             own[game], opp[game] = after_own, after_opp
         else:
             own[game], opp[game] = after_opp, after_own
             side[game] ^= 1
         games.random_words[game] = state
+
+
+@inlined
+def _most_discs(own: Any, opp: Any, squares: Any) -> Any:
+    """Which of the moves turns the most discs; the first of several."""
+    best, most = np.int64(0), np.int64(0)
+    for number in range(len(squares)):
+        turned = popcount(flips_at(own, opp, squares[number]))
+        if turned > most:
+            best, most = np.int64(number), turned
+    return best
 
 
 @inlined

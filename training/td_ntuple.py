@@ -7,6 +7,10 @@ other side made it, or, where a side moved twice because of a pass, towards the 
 where a random one is made. The last afterstate is drawn to the result, a mixture of who has won and by how many discs; without the
 discs all winning positions look alike, and the network lets weak opponents come back.
 
+In some games one side turns the most discs instead. Players that learn from each other alone come to hold few discs, which is
+strong, and forget that a side can lose all of them: nobody that they meet tries to take them. Since values are drawn to those of the
+best moves, such games show positions and teach nothing else of that side's play.
+
 Each weight has its own step size, from temporal coherence (Beal and Smith 1999): the size of the sum of its errors over the sum
 of their sizes, 1 while they agree, small once they cancel. Many games run in lockstep; a weight that several of them look up at
 once moves by the mean of what they ask for. Patterns that are their own mirror images keep one weight for both readings. Towards
@@ -35,7 +39,7 @@ from othello_env import Position, backend
 from othello_env.position import BLACK
 from training.checkpoints import TrainingDivergedError, checkpoint, write_checkpoint
 from training.run import Trainer, check_settings, run_trainer
-from training.td_kernel import ABSOLUTE_ERRORS, ERRORS, NUM_COLUMNS, Games, Rules, play_and_learn
+from training.td_kernel import ABSOLUTE_ERRORS, ERRORS, NOBODY, NUM_COLUMNS, Games, Rules, play_and_learn
 
 NETWORK_FILE: Final = "ntuple.safetensors"
 CHECKPOINT_KIND: Final = "td_ntuple checkpoint"
@@ -65,6 +69,8 @@ class Settings:
     """How much of a game's result is the disc difference, as a share of the board; the rest is who has won."""
     random_plies: int = 8
     """A game begins with 0 to so many random moves."""
+    greedy_share: float = 0.2
+    """Share of the games in which one side turns the most discs: so it is learned how all discs can be lost."""
     step_size: float = 6.0
     """Step size of a weight whose errors all have one sign, shared by the look-ups of a position."""
     settling_share: float = 0.5
@@ -80,7 +86,7 @@ class Settings:
             self,
             at_least_one=("members", "parallel_games", "num_stages"),
             positive=("step_size",),
-            shares=("epsilon", "settling_share", "margin_share"),
+            shares=("greedy_share", "epsilon", "settling_share", "margin_share"),
             most_random_plies=self.board_size**2,
         )
         if self.num_stages > self.board_size**2 // 2:
@@ -112,6 +118,7 @@ class Member:
             random_words=rng.integers(1, 1 << 63, size=num_games, dtype=np.uint64),
             # The first games begin with different numbers of random moves: so there are always games of all stages.
             random_plies=np.arange(num_games) * (settings.board_size**2 - 4) // num_games,
+            greedy_side=np.full(num_games, NOBODY, dtype=np.uint8),
             previous=np.zeros((num_games, width), dtype=np.int32),
             previous_side=np.full(num_games, BLACK, dtype=np.uint8),
             has_previous=np.zeros(num_games, dtype=np.bool_),
@@ -157,9 +164,10 @@ class Learner:
         self._mirrored = np.arange(int(self.patterns.stage_stride), dtype=np.int32)
         self._mirrored[:size] = mirrored_indices(self.groups, board_size)
         start = Position.start(board_size)
-        self.start = np.uint64(embedded(start.own, board_size)), np.uint64(embedded(start.opp, board_size))
+        discs = np.uint64(embedded(start.own, board_size)), np.uint64(embedded(start.opp, board_size))
+        self.rules = Rules(self.patterns, settings.margin_share, settings.epsilon, settings.random_plies, settings.greedy_share, *discs)
         rngs = np.random.default_rng(settings.seed).spawn(settings.members)
-        self.members = [Member(settings, self.patterns, self.start, rng) for rng in rngs]
+        self.members = [Member(settings, self.patterns, discs, rng) for rng in rngs]
 
     def _network(self, weights: npt.NDArray[np.float32]) -> NTupleNetwork:
         settings = self.settings
@@ -189,13 +197,12 @@ class Learner:
         settling = min(1.0, remaining / settings.settling_share) if settings.settling_share else 1.0
         step_size = settings.step_size / self._num_lookups * settling
 
-        rules = Rules(self.patterns, settings.margin_share, settings.epsilon, settings.random_plies, *self.start)
         totals = np.zeros((len(self.members), 3))
 
         def play_member(number: int) -> None:
             member = self.members[number]
             learning = (member.weights.reshape(-1), member.memory, self._mirrored, step_size)
-            play_and_learn(num_plies, totals[number], member.games, rules, self._num_lookups, *learning)
+            play_and_learn(num_plies, totals[number], member.games, self.rules, self._num_lookups, *learning)
 
         backend.run_parts(play_member, len(self.members))
         self.games_done += int(totals[:, 0].sum())

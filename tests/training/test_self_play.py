@@ -17,8 +17,9 @@ PLAN = SearchPlan(full=6, quick=2, full_share=0.25)
 SEARCH = SearchSettings(simulations=6, method="gumbel")
 
 
-def new_games(num_games: int, board_size: int = 6, *, random_plies: int = 3, seed: int = 0) -> SelfPlay:
-    return SelfPlay(num_games, board_size, search=SEARCH, random_plies=random_plies, rng=np.random.default_rng(seed))
+def new_games(num_games: int, board_size: int = 6, *, random_plies: int = 3, greedy_share: float = 0.0, seed: int = 0) -> SelfPlay:
+    rng = np.random.default_rng(seed)
+    return SelfPlay(num_games, board_size, search=SEARCH, random_plies=random_plies, greedy_share=greedy_share, rng=rng)
 
 
 def play(games: SelfPlay, calls: int, rng: np.random.Generator) -> list[Samples]:
@@ -105,9 +106,61 @@ def test_games_begin_at_all_stages_and_later_ones_with_few_random_moves() -> Non
     assert set(starts) == {32, 31, 30, 29, 28}
 
 
+def after_greedy_replies(position: Position, greedy_side: int) -> set[Position]:
+    """What a position can be once the greedy side has made all moves that are its own."""
+    if position.is_over or position.side_to_move != greedy_side:
+        return {position}
+    children = [position.play(square) for square in position.legal_squares()]
+    gains = [(child.black if greedy_side == BLACK else child.white).bit_count() for child in children]
+    best = [child for child, discs in zip(children, gains, strict=True) if discs == max(gains)]
+    return {found for child in best for found in after_greedy_replies(child, greedy_side)}
+
+
+@pytest.mark.parametrize("board_size", [4, 6])
+def test_a_greedy_side_turns_the_most_discs_and_only_the_other_one_s_positions_are_kept(board_size: int) -> None:
+    games = new_games(24, board_size, greedy_share=1.0, seed=1)
+    rng = np.random.default_rng(1)
+    plies = [0] * 24
+    ended = 0
+    for _ in range(200):
+        before, greedy_side = list(games._games), games._greedy_side.tolist()
+        assert not any(position.is_over or position.side_to_move == side for position, side in zip(before, greedy_side, strict=True))
+        samples = games.advance(RolloutEvaluator(), PLAN, rng=rng)
+        over, ends = [], []
+        for row in games._searches.idle.tolist():
+            position, side = before[row], greedy_side[row]
+            possible = {end for square in position.legal_squares() for end in after_greedy_replies(position.play(square), side)}
+            plies[row] += 1
+            if games._length[row]:
+                assert games._games[row] in possible
+            else:
+                over.append(row)
+                ends.append({end for end in possible if end.is_over})
+        lengths = [plies[row] for row in over]
+        assert len(samples) == sum(lengths)
+        for row, possible, first in zip(over, ends, np.cumsum([0, *lengths]), strict=False):
+            kept = slice(first, first + plies[row])
+            plies[row] = 0
+            if greedy_side[row] < 0:  # its greedy side had taken all discs before the first search
+                continue
+            own, opp = int(samples.final_own[first]), int(samples.final_opp[first])
+            black, white = (opp, own) if greedy_side[row] == BLACK else (own, opp)
+            assert (black, white) in {(end.black, end.white) for end in possible}
+            assert len({*zip(samples.final_own[kept].tolist(), samples.final_opp[kept].tolist(), strict=True)}) == 1
+            assert set(samples.outcome[kept].tolist()) == {(own.bit_count() > opp.bit_count()) - (own.bit_count() < opp.bit_count())}
+            ended += 1
+    assert ended > 50
+
+
+def test_each_side_is_greedy_in_half_of_the_wanted_share_of_games() -> None:
+    sides = new_games(2000, 8, greedy_share=0.6)._greedy_side
+    shares = [float((sides == side).mean()) for side in (-1, 0, 1)]
+    assert shares == pytest.approx([0.4, 0.3, 0.3], abs=0.04)
+
+
 @pytest.mark.parametrize("calls", [0, 1, 50])
 def test_restored_games_go_on_like_the_old_ones(calls: int) -> None:
-    old, new = (new_games(16, seed=seed) for seed in (0, 9))
+    old, new = (new_games(16, greedy_share=0.4, seed=seed) for seed in (0, 9))
     play(old, calls, np.random.default_rng(1))
     new.restore({name: array.copy() for name, array in old.state().items()})
     for one, other in zip(*(play(games, 160, np.random.default_rng(2)) for games in (old, new)), strict=True):
@@ -128,6 +181,7 @@ def test_restored_games_go_on_like_the_old_ones(calls: int) -> None:
         lambda state: state.update(length=state["length"] + 25),
         lambda state: state.update(own=state["opp"], opp=state["own"]),
         lambda state: state.update(own=state["own"] | state["opp"], opp=state["opp"] & np.uint64(0)),
+        lambda state: state.update(greedy_side=state["side_to_move"].astype(np.int8)),
         lambda state: state.pop("search.leaves"),
         lambda state: state.update({"search.parent_edge": state["search.parent_edge"] + 100}),
     ],

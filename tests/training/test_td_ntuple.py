@@ -22,7 +22,7 @@ from training.checkpoints import TrainingDivergedError, read_checkpoint, write_c
 from training.evaluation.match import play_match
 from training.evaluation.openings import load_openings, random_openings
 from training.run import save_run
-from training.td_kernel import NUM_COLUMNS, Lessons, Rules, learn, play
+from training.td_kernel import NOBODY, NUM_COLUMNS, Lessons, learn, play
 from training.td_ntuple import CHECKPOINT_KIND, NETWORK_FILE, PRESETS, TRAINER, Learner, Settings, main
 
 MARGIN_SHARE = 0.75
@@ -40,8 +40,7 @@ def move_without_learning(learner: Learner) -> Lessons:
     member, settings = learner.members[0], learner.settings
     shape = (settings.parallel_games, 2, len(learner.patterns.empty_indices))
     lessons = Lessons(np.zeros(shape, dtype=np.int32), np.zeros(shape[:2]), np.zeros(shape[0], dtype=np.bool_))
-    rules = Rules(learner.patterns, settings.margin_share, settings.epsilon, settings.random_plies, *learner.start)
-    play(member.games, member.weights.ravel(), rules, lessons)
+    play(member.games, member.weights.ravel(), learner.rules, lessons)
     return lessons
 
 
@@ -298,6 +297,48 @@ def test_games_begin_with_the_wanted_number_of_random_moves() -> None:
         begun += learner.members[0].games.random_plies[lessons.ended].tolist()
     assert set(begun) == {0, 1, 2, 3, 4}
     assert min(begun.count(plies) for plies in range(5)) > len(begun) / 7
+
+
+@pytest.mark.parametrize("board_size", [6, 8])
+def test_the_greedy_side_turns_the_most_discs_and_the_other_plays_by_the_network(board_size: Any) -> None:
+    learner = Learner(replace(SMALL, board_size=board_size, epsilon=0.0, greedy_share=0.0, random_plies=0))
+    network, games = give_weights(learner), learner.members[0].games
+    games.greedy_side[::2], games.greedy_side[1::2] = 0, 1
+    greedy_moves = other_moves = 0
+    for _ in range(board_size**2 - 4):
+        before, side, random_plies = positions_of(learner), games.greedy_side.copy(), games.random_plies.copy()
+        lessons = move_without_learning(learner)
+        for row, (old, new) in enumerate(zip(before, positions_of(learner), strict=True)):
+            if lessons.ended[row] or random_plies[row]:
+                continue
+            children = [old.play(square) for square in old.legal_squares()]
+            if side[row] == old.side_to_move:
+                assert gain(old, new) == max(gain(old, child) for child in children)
+                greedy_moves += len(children) > 1
+            else:
+                best = max(float("-inf") if child.is_over else sum_for(network, old.side_to_move, child)[1] for child in children)
+                assert new in children
+                assert sum_for(network, old.side_to_move, new)[1] == pytest.approx(best, abs=1e-5)
+                other_moves += len(children) > 1
+    assert min(greedy_moves, other_moves) > 200
+
+
+def gain(old: Position, new: Position) -> int:
+    """The discs that a move adds to those of the side that makes it."""
+    before, after = (old.black, new.black) if old.side_to_move == BLACK else (old.white, new.white)
+    return after.bit_count() - before.bit_count()
+
+
+def test_each_side_is_greedy_in_half_of_the_wanted_share_of_games() -> None:
+    learner = Learner(replace(SMALL, greedy_share=0.6, parallel_games=200))
+    assert (learner.members[0].games.greedy_side == NOBODY).all()
+    begun: list[int] = []
+    for _ in range(100):
+        lessons = move_without_learning(learner)
+        begun += learner.members[0].games.greedy_side[lessons.ended].tolist()
+    shares = [begun.count(side) / len(begun) for side in (0, 1, NOBODY)]
+    assert len(begun) > 400
+    assert shares == pytest.approx([0.3, 0.3, 0.4], abs=0.07)
 
 
 def test_a_game_that_can_be_won_at_once_is_won() -> None:
