@@ -22,6 +22,7 @@ def test_notebooks_are_committed_with_outputs_and_are_small(path: Path) -> None:
     cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
     assert [cell.execution_count for cell in cells] == list(range(1, len(cells) + 1))
     assert sum(bool(cell.outputs) for cell in cells) > len(cells) // 2
+    assert not any(output.get("name") == "stderr" for cell in cells for output in cell.outputs)
     assert not re.search(r"/(home|root|tmp|work|Users)/", path.read_text(encoding="utf-8"))
 
 

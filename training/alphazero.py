@@ -81,7 +81,7 @@ class Settings:
     """Simulations of a quick search, as a share of a full one's."""
     full_share: float = 0.25
     """Share of the positions that get a full search."""
-    considered_moves: int = 16
+    max_considered_actions: int = 16
     """The most moves of a position that a search begins with; it halves them again and again."""
     leaves_per_call: int = 4
     """The most leaves of one game that the network is asked about together. With 1 each simulation knows of all before it."""
@@ -116,7 +116,7 @@ class Settings:
                 "parallel_games",
                 "first_simulations",
                 "simulations",
-                "considered_moves",
+                "max_considered_actions",
                 "leaves_per_call",
                 "replay_positions",
                 "batch_size",
@@ -137,7 +137,7 @@ class Settings:
         return SearchSettings(
             simulations=max(self.first_simulations, self.simulations),
             method="gumbel",
-            max_considered_actions=self.considered_moves,
+            max_considered_actions=self.max_considered_actions,
             leaves_per_call=self.leaves_per_call,
             value_scale=self.value_scale,
             margin_share=self.margin_share,

@@ -358,7 +358,10 @@ def lockstep_games() -> None:
         timed = _TimedEvaluator(evaluator)
         plan = SearchPlan(settings.simulations, settings.simulations, 1.0)
         rng = np.random.default_rng(0)
-        together, single = (SelfPlay(size, 8, search=settings.search(), random_plies=8, rng=rng) for size in (settings.parallel_games, 1))
+        together, single = (
+            SelfPlay(size, 8, search=settings.search(), random_plies=settings.random_plies, rng=rng)
+            for size in (settings.parallel_games, 1)
+        )
 
         def play(games: SelfPlay, asked: Any, num_moves: int) -> float:
             before = games.plies_done
