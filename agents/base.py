@@ -17,6 +17,9 @@ Values = npt.NDArray[np.floating]
 # Values that differ by less are equal: the published league protocol's tolerance.
 TIE: Final = 1e-6
 
+# A finished game counts for more than any other value, and for more the higher it is won.
+WON: Final = 1e4
+
 
 class Agent(Protocol):
     """Whatever chooses moves. One protocol for one game and for thousands: a single game is a batch of one."""
@@ -32,6 +35,12 @@ class Agent(Protocol):
         Must leave `positions` as they are, and take all randomness from `rng`.
         """
         ...
+
+
+def set_results(values: Values, afterstates: Afterstates) -> None:
+    """Put the results of games that have ended in the place of their values. values: [N], one an afterstate."""
+    ends, differences = afterstates.results()
+    values[ends] = np.sign(differences) * WON + differences
 
 
 def best_moves(afterstates: Afterstates, values: Values, *, positions: PositionBatch, rng: np.random.Generator) -> Moves:

@@ -16,8 +16,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from agents.base import AfterstateAgent
-from agents.ntuple import WON
+from agents.base import AfterstateAgent, set_results
 from othello_env.batch import CHUNK, Afterstates
 from othello_env.bitboard import FULL, BitboardArray, legal_moves, popcount
 from othello_env.squares import BOARD_SIZES
@@ -328,6 +327,5 @@ def _values(
     for start in range(0, len(afterstates), CHUNK):
         chunk = slice(start, start + CHUNK)
         values[chunk] = evaluate(afterstates.own[chunk], afterstates.opp[chunk], afterstates.board_size)
-    ends, differences = afterstates.results()
-    values[ends] = np.sign(differences) * WON + differences
+    set_results(values, afterstates)
     return values

@@ -1,8 +1,8 @@
 """N-tuple networks: sums of table entries that are looked up by the contents of chosen tuples of squares.
 
 A tuple of L squares has 3**L contents, each with a weight in the tuple's table. Tuples that are images of each other under the
-board's symmetries share one table (Lucas 2008; Jaskowski 2014). One more table may be looked up by the numbers of moves of both
-sides, and each stage of the game may have its own tables (Buro 1997).
+board's symmetries share one table (Lucas 2008; Jaskowski 2014). Two more tables may be looked up by numbers: of moves and own discs,
+and of frontier discs. Each stage of the game may have its own tables (Buro 1997).
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from agents.base import AfterstateAgent
+from agents.base import AfterstateAgent, set_results
+from agents.heuristics import GEOMETRY, surroundings
 from agents.weight_file import CheckpointError, read_weights, write_weights
 from othello_env import backend
 from othello_env.batch import CHUNK, Afterstates, find_legal_moves
@@ -29,34 +30,37 @@ KIND: Final = "ntuple"
 
 Group = tuple[tuple[int, ...], ...]
 
-# The table of both sides' numbers of moves has so many rows and columns; more moves count as one less than that.
-MOST_MOVES: Final = 32
+# In the tables that are looked up by numbers, more moves or frontier discs than one less than this count as so many.
+COUNT_LIMIT: Final = 32
+# The class of each number of own discs. Few of them count one by one: they are what a side is wiped out with.
+DISC_CLASS: Final = np.array([0, 0, 0, 0, 1, 2, 3, 4, 4, *[5] * 3, *[6] * 4, *[7] * 49], dtype=np.int32)
+# The sizes of these tables: by class, replies and moves; by frontier discs of both sides.
+COUNT_TABLE_SIZES: Final = (8 * COUNT_LIMIT**2, COUNT_LIMIT**2)
 # Afterstates have at least so many discs.
 FEWEST_DISCS: Final = 5
 # So many partial sums make one value, in compiled code and in NumPy alike.
 PARTIAL_SUMS: Final = 4
 
-# A finished game counts for more than any sum of weights, and for more the higher it is won.
-WON: Final = 1e4
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NTupleNetwork:
-    """A value function on afterstates: the sum of one weight for each tuple, and one for the numbers of moves where it has those.
+    """A value function on afterstates: the sum of one weight for each tuple, and of two for numbers where it has those.
 
     groups: for each table the tuples of squares that share it, all of one length. weights: [num_stages * stage_size] floating
     point: for each stage the tables one after the other. A table's entry for the contents d_1 ... d_L is number
     d_1 * 3**(L-1) + ... + d_L, where a digit is 0 for a disc of the opponent, 1 for an empty square, 2 for an own disc. num_stages:
-    the numbers of discs of afterstates, from 5 to n*n, are divided into so many stages of equal length. mobility: whether each
-    stage has one more table behind the others, of `MOST_MOVES` rows by the number of the opponent's replies, and as many columns by
-    the number of moves that the side itself would have if the opponent passed.
+    the numbers of discs of afterstates, from 5 to n*n, are divided into so many stages of equal length. counts: whether each stage
+    has two more tables behind the others, of rows and columns that are `COUNT_LIMIT` each. The first one has such a table for each
+    class of the number of own discs, its row is the number of the opponent's replies, its column that of the moves that the side
+    itself would have if the opponent passed. In the second one they are the numbers of own and of the opponent's discs that touch
+    an empty square.
     """
 
     groups: tuple[Group, ...]
     weights: npt.NDArray[np.floating]
     board_size: int = 8
     num_stages: int = field(default=1, kw_only=True)
-    mobility: bool = field(default=False, kw_only=True)
+    counts: bool = field(default=False, kw_only=True)
     _place_values: npt.NDArray[np.float32] = field(init=False, repr=False)
     _offsets: npt.NDArray[np.float32] = field(init=False, repr=False)
     _compiled: list[Any] = field(init=False, repr=False, default_factory=list)  # what compiled code reads, once it was needed
@@ -97,12 +101,12 @@ class NTupleNetwork:
     @property
     def num_lookups(self) -> int:
         """K: how many weights one value is the sum of."""
-        return self.num_tuples + self.mobility
+        return self.num_tuples + len(COUNT_TABLE_SIZES) * self.counts
 
     @property
     def stage_size(self) -> int:
         """How many weights a stage has."""
-        return sum(table_sizes(self.groups)) + (MOST_MOVES**2 if self.mobility else 0)
+        return _stage_size(self.groups, counts=self.counts)
 
     def stages(self, num_discs: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """The stages of afterstates with so many discs: [N] to [N]."""
@@ -117,11 +121,13 @@ class NTupleNetwork:
         contents = unpack_contents(own, opp, self.board_size**2).astype(np.float32)
         found = np.empty((len(own), self.num_lookups), dtype=np.int64)
         found[:, : self.num_tuples] = contents @ self._place_values + self._offsets
-        if self.mobility:
-            replies = popcount(find_legal_moves(opp, own, board_size=self.board_size)).astype(np.int64)
-            moves = popcount(find_legal_moves(own, opp, board_size=self.board_size)).astype(np.int64)
-            entry = MOST_MOVES * np.minimum(replies, MOST_MOVES - 1) + np.minimum(moves, MOST_MOVES - 1)
-            found[:, -1] = self.stage_size - MOST_MOVES**2 + entry
+        if self.counts:
+            found[:, self.num_tuples :] = self.stage_size - np.cumsum(COUNT_TABLE_SIZES[::-1])[::-1]
+            replies, moves = (find_legal_moves(*sides, board_size=self.board_size) for sides in ((opp, own), (own, opp)))
+            geometry = GEOMETRY[self.board_size]
+            frontier = surroundings((own | opp) ^ geometry.full, geometry)
+            found[:, -2] += COUNT_LIMIT**2 * DISC_CLASS[popcount(own)] + _pair_entry(replies, moves)
+            found[:, -1] += _pair_entry(own & frontier, opp & frontier)
         if self.num_stages > 1:
             found += (self.stages(popcount(own | opp).astype(np.int64)) * self.stage_size)[:, None]
         return found
@@ -149,7 +155,7 @@ class NTupleNetwork:
         Where all patterns have the weight of their mirror images, only one of both is written.
         """
         about = {**(metadata or {}), "board_size": self.board_size, "groups": self.groups}
-        about |= {"num_stages": self.num_stages, "mobility": self.mobility}
+        about |= {"num_stages": self.num_stages, "counts": self.counts}
         by_stage, written = self.weights.reshape(self.num_stages, -1), self.weights
         mirrored = mirrored_indices(self.groups, self.board_size)
         about["mirrored"] = bool((by_stage[:, mirrored] == by_stage[:, : len(mirrored)]).all())
@@ -166,12 +172,12 @@ class NTupleNetwork:
             weights, board_size = tensors["weights"], check_board_size(about["board_size"])
             if weights.dtype == np.float16:  # for storage only
                 weights = weights.astype(np.float32)
-            stages, mobility = about.get("num_stages", 1), about.get("mobility", False)
-            if not isinstance(mobility, bool):
-                raise TypeError(f"mobility {mobility!r}")
+            stages, counts = about.get("num_stages", 1), about.get("counts", False)
+            if not isinstance(counts, bool):
+                raise TypeError(f"counts {counts!r}")
             if about.get("mirrored", False):
-                weights = _with_mirror_images(weights, groups, board_size, num_stages=index(stages), mobility=mobility)
-            return cls(groups, weights, board_size, num_stages=stages, mobility=mobility)
+                weights = _with_mirror_images(weights, groups, board_size, num_stages=index(stages), counts=counts)
+            return cls(groups, weights, board_size, num_stages=stages, counts=counts)
         except (KeyError, TypeError, ValueError) as error:
             raise CheckpointError(f"{str(path)!r}: not a network ({type(error).__name__}: {error})") from None
 
@@ -184,6 +190,17 @@ def table_sizes(groups: Sequence[Group]) -> list[int]:
         if len({len(squares) for squares in group}) != 1 or not group[0]:
             raise ValueError(f"tuples {group}: those that share a table must have one length, above 0")
     return [3 ** len(group[0]) for group in groups]
+
+
+def _stage_size(groups: Sequence[Group], *, counts: bool) -> int:
+    """The number of weights of a stage: see `NTupleNetwork`."""
+    return sum(table_sizes(groups)) + (sum(COUNT_TABLE_SIZES) if counts else 0)
+
+
+def _pair_entry(rows: BitboardArray, columns: BitboardArray) -> npt.NDArray[np.int64]:
+    """The entry of a table by how many squares two sets have: [N] each, to [N]."""
+    counts = [np.minimum(popcount(squares).astype(np.int64), COUNT_LIMIT - 1) for squares in (rows, columns)]
+    return COUNT_LIMIT * counts[0] + counts[1]
 
 
 def straight_and_corner_groups(board_size: int = 8) -> tuple[Group, ...]:
@@ -237,11 +254,11 @@ def _first_of_both(mirrored: npt.NDArray[np.int64], stage_size: int) -> npt.NDAr
 
 
 def _with_mirror_images(
-    written: npt.NDArray[np.floating], groups: tuple[Group, ...], board_size: int, *, num_stages: int, mobility: bool
+    written: npt.NDArray[np.floating], groups: tuple[Group, ...], board_size: int, *, num_stages: int, counts: bool
 ) -> npt.NDArray[np.floating]:
     """All weights, from those that `NTupleNetwork.save` wrote. Raises `ValueError` where they are not as many."""
     mirrored = mirrored_indices(groups, board_size)
-    size = len(mirrored) + (MOST_MOVES**2 if mobility else 0)
+    size = _stage_size(groups, counts=counts)
     first = _first_of_both(mirrored, size)
     weights = np.empty((num_stages, size), dtype=written.dtype)
     weights[:, first] = written.reshape(num_stages, np.count_nonzero(first))
@@ -258,8 +275,7 @@ class NTupleEvaluator:
     def __call__(self, afterstates: Afterstates) -> npt.NDArray[np.floating]:
         """See `AfterstateAgent`."""
         values = self.network.values(afterstates.own, afterstates.opp)
-        ends, differences = afterstates.results()
-        values[ends] = np.sign(differences) * WON + differences
+        set_results(values, afterstates)
         return values
 
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from agents.ntuple import PARTIAL_SUMS, NTupleNetwork
 from agents.search_board import embedded, moves_on
-from agents.search_evaluation import mobility_index, padded_weights, patterns_of, position_indices
+from agents.search_evaluation import look_up_counts, padded_weights, patterns_of, position_indices
 from othello_env import backend
 from othello_env.bitboard import BitboardArray
 from othello_env.compiled import inlined, kernel, popcount
@@ -47,7 +47,6 @@ def _fill_values(own: BitboardArray, opp: BitboardArray, values: Any, patterns: 
     indices = np.empty(len(patterns.empty_indices), dtype=np.int32)
     for row in range(len(own)):
         position_indices(own[row], opp[row], popcount(own[row] | opp[row]), patterns, indices)
-        if patterns.mobility >= 0:
-            replies = moves_on(opp[row], own[row], patterns.board)
-            indices[patterns.mobility] += mobility_index(own[row], opp[row], replies, patterns.board)
+        if patterns.counts >= 0:
+            look_up_counts(own[row], opp[row], moves_on(opp[row], own[row], patterns.geometry.full), patterns, indices)
         values[row] = sum_of(weights, indices)

@@ -3,7 +3,7 @@
 Whatever is a sum over patterns of squares fits: n-tuple networks, and tables of square weights as networks of whole rows. The
 index of a pattern in its table is linear in the contents of the squares, so the indices after a move are those before it plus
 what the new and the turned discs add; they are counted from the view of the side that moves, as `NTupleNetwork` has them. All moves
-of a position lead to the same stage, and the numbers of moves are looked up in one more table. Weighted features
+of a position lead to the same stage, and numbers of moves and of discs are looked up in more tables. Weighted features
 (`agents.heuristics`) can be added to the sum.
 """
 
@@ -23,10 +23,11 @@ from agents.heuristics import (
     odd_regions,
     potential_moves,
     stable_discs,
+    surroundings,
     x_squares,
 )
-from agents.ntuple import FEWEST_DISCS, MOST_MOVES, NTupleNetwork, table_sizes
-from agents.search_board import BOARD, EMPTY, NUM_SQUARES, ONE, SIZE, embedded_geometry, embedded_square, moves_on
+from agents.ntuple import COUNT_LIMIT, COUNT_TABLE_SIZES, DISC_CLASS, FEWEST_DISCS, NTupleNetwork, table_sizes
+from agents.search_board import EMPTY, NUM_SQUARES, ONE, SIZE, embedded_geometry, embedded_square, moves_on
 from othello_env.compiled import compiled_function, inlined, lowest_square, popcount
 
 # Sums stay below this, so that a search can tell them from the results of finished games.
@@ -45,8 +46,8 @@ class Patterns(NamedTuple):
     row_indices: [8, 256, K] int32, what an own row of the board adds to each pattern's index, by the row's discs as a byte; the
     other side's discs subtract the same. square_indices: [64, K] int32, the same for one disc. empty_indices: [K] int32, the indices
     on the empty board, in the first stage. stage_stride: the weights of a stage and, behind them, the one of value 0 that padding
-    looks up. num_stages, num_squares: of the network. mobility: the place among the K of the numbers of moves, or -1. board: the
-    squares of the board.
+    looks up. num_stages, num_squares: of the network. counts: the place among the K of the first table that is looked up by numbers,
+    or -1. geometry: of the board.
     """
 
     row_indices: npt.NDArray[np.int32]
@@ -55,23 +56,21 @@ class Patterns(NamedTuple):
     stage_stride: np.int64
     num_stages: np.int64
     num_squares: np.int64
-    mobility: np.int64
-    board: np.uint64
+    counts: np.int64
+    geometry: Geometry
 
 
 class SearchEvaluation(NamedTuple):
     """An evaluation in the form that compiled searches read.
 
     patterns: where it looks. weights: [num_stages * stage_stride] int32. indices: [2, K] int32, room for the search: the indices of
-    a position, and of an afterstate. feature_weights: [F] int32, in the order of `FEATURES`, or [0]. geometry: what the features are
-    computed with.
+    a position, and of an afterstate. feature_weights: [F] int32, in the order of `FEATURES`, or [0].
     """
 
     patterns: Patterns
     weights: npt.NDArray[np.int32]
     indices: npt.NDArray[np.int32]
     feature_weights: npt.NDArray[np.int32]
-    geometry: Geometry
 
 
 FEATURES: Final = tuple(FEATURE_COUNTS)
@@ -97,8 +96,8 @@ def patterns_of(network: NTupleNetwork) -> Patterns:
     square_indices = np.zeros((NUM_SQUARES, padded), dtype=np.int32)
     empty_indices = np.full(padded, network.stage_size, dtype=np.int32)
     empty_indices[:num_tuples] = alone.indices(empty, empty)[0]
-    if network.mobility:
-        empty_indices[num_tuples] = network.stage_size - MOST_MOVES**2
+    if network.counts:
+        empty_indices[num_tuples : network.num_lookups] = network.stage_size - np.cumsum(COUNT_TABLE_SIZES[::-1])[::-1]
     discs = np.left_shift(ONE, np.arange(board_size**2, dtype=np.uint64))
     with_disc = alone.indices(discs, np.zeros_like(discs))
     for square in range(board_size**2):
@@ -112,8 +111,8 @@ def patterns_of(network: NTupleNetwork) -> Patterns:
         np.int64(network.stage_size + 1),
         np.int64(network.num_stages),
         np.int64(board_size**2),
-        np.int64(num_tuples if network.mobility else -1),
-        BOARD[board_size],
+        np.int64(num_tuples if network.counts else -1),
+        embedded_geometry(board_size),
     )
 
 
@@ -125,15 +124,15 @@ def padded_weights(network: NTupleNetwork) -> npt.NDArray[np.floating]:
 
 def network_evaluation(network: NTupleNetwork) -> tuple[SearchEvaluation, float]:
     """A network for compiled search, and the number by which the integers are too large."""
-    sizes = [*table_sizes(network.groups), *([MOST_MOVES**2] if network.mobility else [])]
-    counts = [*map(len, network.groups), *([1] if network.mobility else [])]
+    sizes = [*table_sizes(network.groups), *(COUNT_TABLE_SIZES if network.counts else ())]
+    counts = [*map(len, network.groups), *(1 for _ in sizes[len(network.groups) :])]
     tables = np.split(np.abs(network.weights).reshape(network.num_stages, -1).max(axis=0), np.cumsum(sizes)[:-1])
     largest = sum(count * float(table.max()) for count, table in zip(counts, tables, strict=True))
     scale = _scale(largest, network.num_lookups)
     patterns = patterns_of(network)
     weights = np.rint(padded_weights(network).astype(np.float64) * scale).astype(np.int32)
     indices, no_features = np.zeros((2, len(patterns.empty_indices)), dtype=np.int32), np.zeros(0, dtype=np.int32)
-    return SearchEvaluation(patterns, weights, indices, no_features, embedded_geometry(network.board_size)), scale
+    return SearchEvaluation(patterns, weights, indices, no_features), scale
 
 
 def feature_evaluation(evaluator: HeuristicEvaluator, board_size: int) -> tuple[SearchEvaluation, float]:
@@ -173,7 +172,7 @@ def network_of_square_weights(table: npt.NDArray[np.floating], board_size: int =
 
 @inlined
 def position_indices(own: Any, opp: Any, num_discs: Any, patterns: Any, here: Any) -> None:
-    """Write what is looked up for a position into `here`, in the stage of afterstates of so many discs; not the numbers of moves."""
+    """Write what is looked up for a position into `here`, in the stage of afterstates of so many discs; not by numbers."""
     span = patterns.num_squares - FEWEST_DISCS + 1
     stage = max(num_discs - FEWEST_DISCS, 0) * patterns.num_stages // span
     start = np.int32(stage * patterns.stage_stride)
@@ -188,10 +187,19 @@ def position_indices(own: Any, opp: Any, num_discs: Any, patterns: Any, here: An
 
 
 @inlined
-def mobility_index(own: Any, opp: Any, replies: Any, board: Any) -> Any:
-    """The entry of the table of the numbers of moves. replies: the moves of `opp`."""
-    num_replies = min(popcount(replies), MOST_MOVES - 1)
-    return np.int32(MOST_MOVES * num_replies + min(popcount(moves_on(own, opp, board)), MOST_MOVES - 1))
+def _pair_entry(rows: Any, columns: Any) -> Any:
+    """The entry of a table by how many squares two sets have."""
+    return np.int32(COUNT_LIMIT * min(popcount(rows), COUNT_LIMIT - 1) + min(popcount(columns), COUNT_LIMIT - 1))
+
+
+@inlined
+def look_up_counts(own: Any, opp: Any, replies: Any, patterns: Any, indices: Any) -> None:
+    """Add what is looked up by numbers to `indices`, as `NTupleNetwork` has it. replies: the moves of `opp`."""
+    geometry = patterns.geometry
+    moves = moves_on(own, opp, geometry.full)
+    frontier = surroundings((own | opp) ^ geometry.full, geometry)
+    indices[patterns.counts] += np.int32(COUNT_LIMIT**2) * DISC_CLASS[popcount(own)] + _pair_entry(replies, moves)
+    indices[patterns.counts + 1] += _pair_entry(own & frontier, opp & frontier)
 
 
 @inlined
@@ -209,8 +217,8 @@ def afterstate_indices(square: Any, flipped: Any, own: Any, opp: Any, replies: A
         rest &= rest - ONE
         for k in range(len(after)):
             after[k] += 2 * disc[k]
-    if patterns.mobility >= 0:
-        after[patterns.mobility] += mobility_index(own, opp, replies, patterns.board)
+    if patterns.counts >= 0:
+        look_up_counts(own, opp, replies, patterns, after)
 
 
 @inlined
@@ -231,7 +239,7 @@ def afterstate_value(square: Any, flipped: Any, own: Any, opp: Any, replies: Any
     for k in range(len(after)):
         value += evaluation.weights[after[k]]
     if len(evaluation.feature_weights):
-        return np.int64(value) + _feature_value(own, opp, replies, evaluation.feature_weights, evaluation.geometry)
+        return np.int64(value) + _feature_value(own, opp, replies, evaluation.feature_weights, evaluation.patterns.geometry)
     return np.int64(value)
 
 

@@ -104,7 +104,7 @@ def play(games: Any, weights: npt.NDArray[np.float32], rules: Any, lessons: Any)
 
         position_indices(mover, other, popcount(mover | other) + 1, patterns, here)
         num_moves = np.int64(0)
-        moves = moves_on(mover, other, patterns.board)
+        moves = moves_on(mover, other, patterns.geometry.full)
         while moves != EMPTY:  # in the order of their values one move ahead, the best first
             square = lowest_square(moves)
             moves &= moves - ONE
@@ -134,9 +134,9 @@ def play(games: Any, weights: npt.NDArray[np.float32], rules: Any, lessons: Any)
         square = squares[choice]
         flipped = flips_at(mover, other, square)
         after_own, after_opp = mover | flipped | (ONE << np.uint64(square)), other & ~flipped
-        replies = moves_on(after_opp, after_own, patterns.board)
+        replies = moves_on(after_opp, after_own, patterns.geometry.full)
         afterstate_indices(square, flipped, after_own, after_opp, replies, patterns, here, chosen)
-        ends = replies == EMPTY and moves_on(after_own, after_opp, patterns.board) == EMPTY
+        ends = replies == EMPTY and moves_on(after_own, after_opp, patterns.geometry.full) == EMPTY
         for k in range(size):
             previous[game, k] = chosen[k]
         previous_side[game] = side[game]
@@ -178,7 +178,7 @@ def _result(own: Any, opp: Any, rules: Any) -> Any:
     """The value of a finished game, from -1 to 1, empty squares counted for the winner."""
     difference = popcount(own) - popcount(opp)
     outcome = np.int64(difference > 0) - np.int64(difference < 0)
-    margin = difference + outcome * popcount(rules.patterns.board & ~(own | opp))
+    margin = difference + outcome * popcount(rules.patterns.geometry.full & ~(own | opp))
     return (1 - rules.margin_share) * outcome + rules.margin_share * margin / rules.patterns.num_squares
 
 
@@ -193,8 +193,8 @@ def _one_move_ahead(own: Any, opp: Any, square: Any, flipped: Any, rules: Any, w
     """The sum for an afterstate, or what stands for its result. `here` is what is looked up before the move."""
     patterns = rules.patterns
     after_own, after_opp = own | flipped | (ONE << np.uint64(square)), opp & ~flipped
-    replies = moves_on(after_opp, after_own, patterns.board)
-    if replies == EMPTY and moves_on(after_own, after_opp, patterns.board) == EMPTY:
+    replies = moves_on(after_opp, after_own, patterns.geometry.full)
+    if replies == EMPTY and moves_on(after_own, after_opp, patterns.geometry.full) == EMPTY:
         return _sum_of_result(after_own, after_opp, rules)
     afterstate_indices(square, flipped, after_own, after_opp, replies, patterns, here, after)
     return np.float64(sum_of(weights, after))

@@ -32,7 +32,7 @@ import numpy.typing as npt
 
 from agents.base import Agent
 from agents.networks import Device
-from agents.ntuple import MOST_MOVES, NTupleNetwork, mirrored_indices, ntuple_agent, straight_and_corner_groups, table_sizes
+from agents.ntuple import COUNT_TABLE_SIZES, NTupleNetwork, mirrored_indices, ntuple_agent, straight_and_corner_groups, table_sizes
 from agents.search_board import embedded
 from agents.search_evaluation import Patterns, patterns_of
 from othello_env import Position, backend
@@ -69,7 +69,7 @@ class Settings:
     """How much of a game's result is the disc difference, as a share of the board; the rest is who has won."""
     random_plies: int = 8
     """A game begins with 0 to so many random moves."""
-    greedy_share: float = 0.2
+    greedy_share: float = 0.1
     """Share of the games in which one side turns the most discs: so it is learned how all discs can be lost."""
     step_size: float = 6.0
     """Step size of a weight whose errors all have one sign, shared by the look-ups of a position."""
@@ -96,7 +96,7 @@ class Settings:
 PRESETS: Final = {
     "minute": Settings(),
     "ten-minutes": Settings(games=6_000_000, num_stages=8, members=8, evaluate_every=300_000),
-    "hour": Settings(games=36_000_000, num_stages=8, members=16, evaluate_every=1_000_000),
+    "hour": Settings(games=30_000_000, num_stages=8, members=16, evaluate_every=1_000_000),
 }
 
 
@@ -134,7 +134,7 @@ class Member:
         if kinds[0] != kinds[1]:
             raise ValueError("its arrays do not fit its settings")
         own, opp, previous = arrays["own"], arrays["opp"], arrays["previous"]
-        if ((own & opp) | ((own | opp) & ~patterns.board)).any() or not arrays["random_words"].all():
+        if ((own & opp) | ((own | opp) & ~patterns.geometry.full)).any() or not arrays["random_words"].all():
             raise ValueError("its games are no games")
         if not 0 <= previous.min() <= previous.max() < self.weights.size:
             raise ValueError("its games look up weights that there are not")
@@ -158,7 +158,7 @@ class Learner:
         board_size = settings.board_size
         self.groups = straight_and_corner_groups(board_size)
         size = sum(table_sizes(self.groups))
-        layout = self._network(np.zeros(settings.num_stages * (size + MOST_MOVES**2), dtype=np.float32))
+        layout = self._network(np.zeros(settings.num_stages * (size + sum(COUNT_TABLE_SIZES)), dtype=np.float32))
         self.patterns = patterns_of(layout)
         self._num_lookups = layout.num_lookups
         self._mirrored = np.arange(int(self.patterns.stage_stride), dtype=np.int32)
@@ -171,7 +171,7 @@ class Learner:
 
     def _network(self, weights: npt.NDArray[np.float32]) -> NTupleNetwork:
         settings = self.settings
-        return NTupleNetwork(self.groups, weights, settings.board_size, num_stages=settings.num_stages, mobility=True)
+        return NTupleNetwork(self.groups, weights, settings.board_size, num_stages=settings.num_stages, counts=True)
 
     def network(self) -> NTupleNetwork:
         """The mean of the networks as they are now. Raises `TrainingDivergedError` where weights are no finite numbers any more."""

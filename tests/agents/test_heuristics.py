@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agents import heuristics, make_agent
-from agents.base import Agent
+from agents.base import WON, Agent
 from agents.heuristics import (
     FEATURE_COUNTS,
     GEOMETRY,
@@ -25,7 +25,6 @@ from agents.heuristics import (
     stable_discs,
     x_squares,
 )
-from agents.ntuple import WON
 from othello_env import Position, PositionBatch
 from othello_env.bitboard import BitboardArray, pack, popcount
 from othello_env.squares import format_square, parse_square

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 import json
 from pathlib import Path
 from typing import Any
@@ -42,6 +43,16 @@ def network_of(board_size: int, seed: int = 0) -> NTupleNetwork:
     return NTupleNetwork(groups, weights, board_size)
 
 
+def num_frontier_discs(discs: int, occupied: int, n: int) -> int:
+    """How many of the discs touch an empty square, looked at one by one."""
+
+    def empty_beside(square: int) -> bool:
+        near = itertools.product(range(square // n - 1, square // n + 2), range(square % n - 1, square % n + 2))
+        return any(0 <= row < n and 0 <= column < n and not occupied >> (row * n + column) & 1 for row, column in near)
+
+    return sum(bool(discs >> square & 1) and empty_beside(square) for square in range(n * n))
+
+
 def symmetric_network(board_size: int) -> NTupleNetwork:
     network = network_of(board_size)
     mirrored = mirrored_indices(network.groups, board_size)
@@ -49,11 +60,11 @@ def symmetric_network(board_size: int) -> NTupleNetwork:
 
 
 def staged_network(board_size: int, num_stages: int, dtype: type = np.float32) -> NTupleNetwork:
-    """With stages and the table of the numbers of moves."""
+    """With stages and the tables that are looked up by numbers."""
     groups = straight_and_corner_groups(board_size) if board_size > 4 else (tuple((4 * row, 4 * row + 1) for row in range(4)),)
-    size = num_stages * (sum(table_sizes(groups)) + 32 * 32)
+    size = num_stages * (sum(table_sizes(groups)) + 8 * 32 * 32 + 32 * 32)
     weights: npt.NDArray[np.floating] = np.random.default_rng(5).normal(size=size).astype(dtype)
-    return NTupleNetwork(groups, weights, board_size, num_stages=num_stages, mobility=True)
+    return NTupleNetwork(groups, weights, board_size, num_stages=num_stages, counts=True)
 
 
 def values_of(network: NTupleNetwork, positions: list[Position]) -> list[float]:
@@ -68,7 +79,7 @@ def test_values_are_the_sums_counted_by_hand(positions: list[Position]) -> None:
 
 
 @pytest.mark.parametrize(("board_size", "num_stages"), [(4, 1), (4, 12), (6, 5), (8, 1), (8, 6), (8, 60)])
-def test_stages_and_numbers_of_moves_have_weights_of_their_own(board_size: int, num_stages: int, rng: np.random.Generator) -> None:
+def test_stages_and_counts_have_weights_of_their_own(board_size: int, num_stages: int, rng: np.random.Generator) -> None:
     """Against counting by hand, on afterstates of random games."""
     network = staged_network(board_size, num_stages)
     size, most_discs = network.stage_size, board_size**2
@@ -82,8 +93,13 @@ def test_stages_and_numbers_of_moves_have_weights_of_their_own(board_size: int, 
         stages.add(stage)
         replies, moves = (legal_moves(*sides, board_size).bit_count() for sides in ((opp, own), (own, opp)))
         table = network.weights[stage * size : (stage + 1) * size]
-        patterns = NTupleNetwork(network.groups, table[: size - 1024], board_size)
-        expected = value_by_hand(patterns, Position(own, opp, 0, board_size)) + table[size - 1024 + 32 * replies + moves]
+        patterns = NTupleNetwork(network.groups, table[: size - 9 * 1024], board_size)
+        expected = value_by_hand(patterns, Position(own, opp, 0, board_size))
+        num_own = own.bit_count()
+        disc_class = next(number for number, most in enumerate([3, 4, 5, 6, 8, 11, 15, 64]) if num_own <= most)
+        expected += table[size - 9 * 1024 + 1024 * disc_class + 32 * replies + moves]
+        own_frontier, opp_frontier = (num_frontier_discs(discs, own | opp, board_size) for discs in (own, opp))
+        expected += table[size - 1024 + 32 * own_frontier + opp_frontier]
         found = network.values(np.array([own], dtype=np.uint64), np.array([opp], dtype=np.uint64))
         assert found[0] == pytest.approx(expected, abs=1e-3)
         if position.is_over:
@@ -181,16 +197,16 @@ def test_a_saved_network_is_read_back(tmp_path: Path) -> None:
     mirrored = mirrored_indices(staged.groups, 6)
     by_stage = staged.weights.reshape(4, -1).copy()
     by_stage[:, : len(mirrored)] += by_stage[:, mirrored]
-    symmetric = NTupleNetwork(staged.groups, by_stage.ravel(), 6, num_stages=4, mobility=True)
+    symmetric = NTupleNetwork(staged.groups, by_stage.ravel(), 6, num_stages=4, counts=True)
     symmetric.save(tmp_path / "symmetric")
     staged.save(tmp_path / "whole")
     assert (tmp_path / "symmetric").stat().st_size < 0.9 * (tmp_path / "whole").stat().st_size
     np.testing.assert_array_equal(NTupleNetwork.load(tmp_path / "symmetric").weights, symmetric.weights)
     np.testing.assert_array_equal(NTupleNetwork.load(tmp_path / "whole").weights, staged.weights)
-    half = NTupleNetwork(staged.groups, staged.weights.astype(np.float16), 6, num_stages=4, mobility=True)
+    half = NTupleNetwork(staged.groups, staged.weights.astype(np.float16), 6, num_stages=4, counts=True)
     half.save(tmp_path / "half")
     read = NTupleNetwork.load(tmp_path / "half")
-    assert (read.num_stages, read.mobility, str(read.weights.dtype)) == (4, True, "float32")
+    assert (read.num_stages, read.counts, str(read.weights.dtype)) == (4, True, "float32")
     np.testing.assert_array_equal(read.weights, half.weights)
 
 
@@ -250,8 +266,8 @@ GOOD: dict[str, Any] = {"board_size": 8, "groups": [[[0, 1]]]}
         ({**GOOD, "num_stages": 2}, np.zeros(9, dtype=np.float32)),
         ({**GOOD, "num_stages": 0}, np.zeros(0, dtype=np.float32)),
         ({**GOOD, "num_stages": 1.0}, np.zeros(9, dtype=np.float32)),
-        ({**GOOD, "mobility": True}, np.zeros(9, dtype=np.float32)),
-        ({**GOOD, "mobility": "yes"}, np.zeros(9, dtype=np.float32)),
+        ({**GOOD, "counts": True}, np.zeros(9, dtype=np.float32)),
+        ({**GOOD, "counts": "yes"}, np.zeros(9, dtype=np.float32)),
         ({**GOOD, "mirrored": True}, np.zeros(6, dtype=np.float32)),
         ({**GOOD, "mirrored": True, "board_size": 3}, np.zeros(6, dtype=np.float32)),
     ],
