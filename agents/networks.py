@@ -137,15 +137,24 @@ def new_network(architecture: Architecture, *, seed: int, device: torch.device) 
 
 
 def find_device(device: Device) -> torch.device:
-    """The device that a name stands for; auto takes a GPU that PyTorch finds. Raises `ValueError` for "cuda" where there is none."""
-    found = torch.cuda.is_available()
+    """The device that a name stands for; auto takes a GPU that PyTorch finds.
+
+    Raises `ValueError` for "cuda" where there is none, and where there is one that cannot be used.
+    """
+    found = device != "cpu" and torch.cuda.is_available()
     if device == "cuda" and not found:
         raise ValueError("device cuda: PyTorch finds no CUDA device here")
-    return torch.device("cuda" if found and device != "cpu" else "cpu")
+    if found:
+        try:
+            torch.zeros(1, device="cuda")
+        except (AssertionError, RuntimeError) as error:
+            reason = str(error).partition("\n")[0]
+            raise ValueError(f"device {device}: the CUDA device that PyTorch finds does not work, cpu may: {reason}") from None
+    return torch.device("cuda" if found else "cpu")
 
 
 def repeat_exactly(device: torch.device) -> None:
-    """Have a GPU add up in the same order each time, as training needs that shall give the same weights again."""
+    """Have a GPU's convolutions add up in the same order each time, as training needs that shall give the same weights again."""
     if device.type == "cuda":
         torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark = True, False
 

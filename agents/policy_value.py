@@ -19,6 +19,7 @@ from agents.mcts import MCTSAgent, SearchSettings
 from agents.networks import Architecture, Device, PolicyValueNetwork, find_device, inference_copy, planes_of
 from othello_env.batch import PositionBatch
 
+# On a GPU PyTorch rounds what convolutions of float32 multiply to TF32, unless `torch.backends.cudnn` is told otherwise.
 Precision = Literal["float32", "bfloat16", "auto"]
 
 _DTYPES: Final = {"float32": torch.float32, "bfloat16": torch.bfloat16}

@@ -50,9 +50,10 @@ def checkpoint(path: Path, kind: str) -> Iterator[tuple[dict[str, Arrays], dict[
 
 def check_finite(network: torch.nn.Module) -> None:
     """Raise `TrainingDivergedError` where a weight is no finite number, with its name."""
-    for name, parameter in network.named_parameters():
-        if not bool(torch.isfinite(parameter).all()):
-            raise TrainingDivergedError(f"training has diverged: weights that are not finite, in {name}")
+    parameters = dict(network.named_parameters())
+    finite = torch.stack([torch.isfinite(parameter).all() for parameter in parameters.values()]).tolist()  # one answer of the device
+    if not all(finite):
+        raise TrainingDivergedError(f"training has diverged: weights that are not finite, in {list(parameters)[finite.index(False)]}")
 
 
 def optimizer_arrays(optimizer: torch.optim.AdamW) -> Arrays:

@@ -212,7 +212,7 @@ def run_trainer(trainer: Trainer[S, L], argv: Sequence[str] | None = None) -> No
             sys.exit(f"{trainer.name}: another run is going on in {Path(error.lock_file).parent}")
         except KeyboardInterrupt:
             sys.exit(f"{trainer.name}: interrupted before it began")
-        except (CheckpointError, MemoryError, OSError, ValueError) as error:
+        except (CheckpointError, MemoryError, OSError, ValueError, torch.cuda.OutOfMemoryError) as error:
             sys.exit(f"{trainer.name}: {_one_line(error)}")
         try:
             code = _Run(trainer, learner, folder, arguments).go()

@@ -9,6 +9,7 @@ import torch
 
 from agents.networks import (
     Architecture,
+    Device,
     PolicyValueNetwork,
     find_device,
     from_arrays,
@@ -138,6 +139,20 @@ def test_devices_are_found_by_their_names() -> None:
         assert find_device("auto").type == "cpu"
         with pytest.raises(ValueError, match="device cuda: PyTorch finds no CUDA device here"):
             find_device("cuda")
+
+
+def test_a_device_that_does_not_work_is_refused_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object, **__: object) -> torch.Tensor:
+        raise RuntimeError("CUDA error: all CUDA-capable devices are busy or unavailable\nCompile with TORCH_USE_CUDA_DSA")
+
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch, "zeros", broken)
+    devices: tuple[Device, ...] = ("auto", "cuda")
+    for device in devices:
+        with pytest.raises(ValueError, match=f"device {device}: .* does not work, cpu may: CUDA error: all") as caught:
+            find_device(device)
+        assert "\n" not in str(caught.value)
+    assert find_device("cpu").type == "cpu"
 
 
 @pytest.mark.parametrize(("blocks", "channels", "board_size"), [(0, 8, 8), (101, 8, 8), (1, 0, 8), (1, 5000, 8), (1, 8, 5)])

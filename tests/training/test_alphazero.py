@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from agents import make_agent, policy_value
-from agents.networks import PolicyValueNetwork, planes_of, to_arrays
+from agents.networks import Device, PolicyValueNetwork, planes_of, to_arrays
 from agents.policy_value import network_evaluator, policy_value_agent
 from agents.weight_file import CheckpointError
 from othello_env.bitboard import unpack
@@ -44,8 +44,8 @@ def advance(learner: Learner, calls: int) -> Learner:
     return learner
 
 
-def test_the_same_seed_gives_the_same_weights_and_another_one_others() -> None:
-    first, second, other = (to_arrays(advance(Learner(replace(SMALL, seed=seed)), 200).network) for seed in (3, 3, 4))
+def test_the_same_seed_gives_the_same_weights_and_another_one_others(device: Device) -> None:
+    first, second, other = (to_arrays(advance(Learner(replace(SMALL, seed=seed), device), 200).network) for seed in (3, 3, 4))
     assert all((first[name] == second[name]).all() for name in first)
     assert any((first[name] != other[name]).any() for name in first)
     start = to_arrays(Learner(replace(SMALL, seed=3)).network)
@@ -53,10 +53,10 @@ def test_the_same_seed_gives_the_same_weights_and_another_one_others() -> None:
 
 
 @pytest.mark.parametrize("calls", [0, 5, 200])
-def test_a_run_that_was_saved_and_loaded_goes_on_as_if_nothing_had_happened(calls: int, tmp_path: Path) -> None:
-    whole = advance(Learner(SMALL), calls)
+def test_a_run_that_was_saved_and_loaded_goes_on_as_if_nothing_had_happened(calls: int, device: Device, tmp_path: Path) -> None:
+    whole = advance(Learner(SMALL, device), calls)
     whole.save(tmp_path / "state")
-    resumed = Learner.load(tmp_path / "state")
+    resumed = Learner.load(tmp_path / "state", device)
     for learner in (whole, resumed):
         advance(learner, 200)
     whole.save(tmp_path / "one")

@@ -15,7 +15,7 @@ import pytest
 import torch
 
 from agents import make_agent, policy_value
-from agents.networks import PolicyValueNetwork, to_arrays
+from agents.networks import Device, PolicyValueNetwork, to_arrays
 from agents.policy_value import load_policy_value_agent, network_evaluator, policy_value_agent
 from agents.weight_file import CheckpointError, read_weights, write_weights
 from othello_env import BLACK, Position, PositionBatch
@@ -76,8 +76,8 @@ def with_noise(learner: Learner, size: float = 0.3) -> Learner:
 # A run as a whole
 
 
-def test_the_same_seed_gives_the_same_weights_and_another_one_others() -> None:
-    first, second, other = (after_updates(Learner(replace(SMALL, seed=seed)), 3) for seed in (3, 3, 4))
+def test_the_same_seed_gives_the_same_weights_and_another_one_others(device: Device) -> None:
+    first, second, other = (after_updates(Learner(replace(SMALL, seed=seed), device), 3) for seed in (3, 3, 4))
     assert same_weights(first, second)
     assert not same_weights(first, other)
     assert not same_weights(first, Learner(replace(SMALL, seed=3)))
@@ -85,10 +85,12 @@ def test_the_same_seed_gives_the_same_weights_and_another_one_others() -> None:
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 @pytest.mark.parametrize("updates", [0, 1, 4])
-def test_a_run_that_was_saved_and_loaded_goes_on_as_if_nothing_had_happened(updates: int, precision: Any, tmp_path: Path) -> None:
-    whole = after_updates(Learner(replace(SMALL, precision=precision)), updates)
+def test_a_run_that_was_saved_and_loaded_goes_on_as_if_nothing_had_happened(
+    updates: int, precision: Any, device: Device, tmp_path: Path
+) -> None:
+    whole = after_updates(Learner(replace(SMALL, precision=precision), device), updates)
     whole.save(tmp_path / "state")
-    resumed = Learner.load(tmp_path / "state")
+    resumed = Learner.load(tmp_path / "state", device)
     for learner in (whole, resumed):
         after_updates(learner, 3)
     assert same_weights(whole, resumed)
