@@ -96,7 +96,7 @@ class Settings:
 PRESETS: Final = {
     "minute": Settings(),
     "ten-minutes": Settings(games=6_000_000, num_stages=8, members=8, evaluate_every=300_000),
-    "hour": Settings(games=30_000_000, num_stages=8, members=16, evaluate_every=1_000_000),
+    "hour": Settings(games=24_000_000, num_stages=8, members=16, evaluate_every=1_000_000),
 }
 
 
