@@ -35,7 +35,7 @@ COUNT_LIMIT: Final = 32
 # The class of each number of own discs. Few of them count one by one: they are what a side is wiped out with.
 DISC_CLASS: Final = np.array([0, 0, 0, 0, 1, 2, 3, 4, 4, *[5] * 3, *[6] * 4, *[7] * 49], dtype=np.int32)
 # The sizes of these tables: by class, replies and moves; by frontier discs of both sides.
-COUNT_TABLE_SIZES: Final = (8 * COUNT_LIMIT**2, COUNT_LIMIT**2)
+COUNT_TABLE_SIZES: Final = ((int(DISC_CLASS[-1]) + 1) * COUNT_LIMIT**2, COUNT_LIMIT**2)
 # Afterstates have at least so many discs.
 FEWEST_DISCS: Final = 5
 # So many partial sums make one value, in compiled code and in NumPy alike.
@@ -108,6 +108,11 @@ class NTupleNetwork:
         """How many weights a stage has."""
         return _stage_size(self.groups, counts=self.counts)
 
+    @property
+    def count_table_starts(self) -> tuple[int, ...]:
+        """Where among the weights of a stage the tables begin that are looked up by numbers; of a network without them nothing."""
+        return tuple(self.stage_size - sum(COUNT_TABLE_SIZES[number:]) for number in range(self.num_lookups - self.num_tuples))
+
     def stages(self, num_discs: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """The stages of afterstates with so many discs: [N] to [N]."""
         span = self.board_size**2 - FEWEST_DISCS + 1
@@ -122,7 +127,7 @@ class NTupleNetwork:
         found = np.empty((len(own), self.num_lookups), dtype=np.int64)
         found[:, : self.num_tuples] = contents @ self._place_values + self._offsets
         if self.counts:
-            found[:, self.num_tuples :] = self.stage_size - np.cumsum(COUNT_TABLE_SIZES[::-1])[::-1]
+            found[:, self.num_tuples :] = self.count_table_starts
             replies, moves = (find_legal_moves(*sides, board_size=self.board_size) for sides in ((opp, own), (own, opp)))
             geometry = GEOMETRY[self.board_size]
             frontier = surroundings((own | opp) ^ geometry.full, geometry)

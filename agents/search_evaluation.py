@@ -96,8 +96,7 @@ def patterns_of(network: NTupleNetwork) -> Patterns:
     square_indices = np.zeros((NUM_SQUARES, padded), dtype=np.int32)
     empty_indices = np.full(padded, network.stage_size, dtype=np.int32)
     empty_indices[:num_tuples] = alone.indices(empty, empty)[0]
-    if network.counts:
-        empty_indices[num_tuples : network.num_lookups] = network.stage_size - np.cumsum(COUNT_TABLE_SIZES[::-1])[::-1]
+    empty_indices[num_tuples : network.num_lookups] = network.count_table_starts
     discs = np.left_shift(ONE, np.arange(board_size**2, dtype=np.uint64))
     with_disc = alone.indices(discs, np.zeros_like(discs))
     for square in range(board_size**2):
