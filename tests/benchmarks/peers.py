@@ -443,20 +443,16 @@ def endgames() -> None:
 def searches() -> None:
     """Alpha-beta with each kind of evaluation: nodes per second on one core."""
     from agents.alpha_beta import AlphaBetaAgent, alpha_beta_agent
-    from agents.ntuple import NTupleNetwork, straight_and_corner_groups, table_sizes
-    from agents.search_evaluation import network_evaluation
+    from agents.registry import SHIPPED_NTUPLE
     from training.evaluation.openings import random_openings
 
     positions = random_openings(20, 20, rng=np.random.default_rng(0))
-    groups = straight_and_corner_groups()
-    weights = np.random.default_rng(0).normal(size=sum(table_sizes(groups))).astype(np.float32)
-    evaluation = network_evaluation(NTupleNetwork(groups, weights))
 
     def nodes(agent: AlphaBetaAgent) -> Contestant:
         return lambda: sum(agent.search(position).nodes for position in positions)
 
     contestants = {
-        "n-tuples of the trainer, depth 8": nodes(AlphaBetaAgent("ntuple", lambda _: evaluation, depth=8)),
+        "the n-tuples that come with the agents, depth 8": nodes(alpha_beta_agent(SHIPPED_NTUPLE, depth=8)),
         "square weights, depth 8": nodes(alpha_beta_agent(depth=8)),
         "heuristics, depth 8": nodes(alpha_beta_agent(evaluation="heuristics", depth=8)),
     }
