@@ -3,9 +3,8 @@
 Proximal policy optimisation (Schulman et al. 2017) over `OthelloVectorEnv`, for a game of two sides. One network plays both: it sees
 each position from the view of the side to move, illegal actions get the probability 0 when it plays and when it learns, and returns
 change sign where the side to move changes (`training.returns`), which automatic passes make another thing than every ply. A share of
-the games is played against an earlier version of the network (`training.opponents`), and a share against a greedy side, which shows
-how all discs can be lost; nothing is learned from the moves of either. Each position is shown to the network turned by one of the
-board's symmetries, drawn anew each time.
+the games is played against an earlier version of the network (`training.opponents`), whose moves nothing is learned from. Each
+position is shown to the network turned by one of the board's symmetries, drawn anew each time.
 """
 
 from __future__ import annotations
@@ -21,7 +20,6 @@ import torch
 from gymnasium.vector import AutoresetMode
 
 from agents.base import Agent
-from agents.greedy import greedy_agent
 from agents.networks import (
     Architecture,
     Device,
@@ -90,10 +88,8 @@ class Settings:
     """A game begins with 0 to so many random moves, which nothing is learned from."""
     opponent_share: float = 0.4
     """Share of the games that are played against an earlier version of the network."""
-    greedy_share: float = 0.1
-    """Share of the games that are played against a side that turns the most discs: so it is learned how all discs can be lost."""
     opponent_random_share: float = 0.1
-    """Share of both opponents' moves that are random ones, which lead where the network by itself would not go."""
+    """Share of that opponent's moves that are random ones, which lead where the network by itself would not go."""
     pool_size: int = 8
     """Earlier versions to draw that one from, anew for each rollout."""
     snapshot_every: int = 8
@@ -126,11 +122,9 @@ class Settings:
             at_least_one=("parallel_games", "rollout_plies", "pool_size", "snapshot_every", "epochs", "batch_size"),
             not_negative=("weight_decay", "value_weight", "entropy_weight"),
             positive=("learning_rate", "clip"),
-            shares=("opponent_share", "greedy_share", "opponent_random_share", "trace_decay"),
+            shares=("opponent_share", "opponent_random_share", "trace_decay"),
             most_random_plies=self.board_size**2 // 4,
         )
-        if self.opponent_share + self.greedy_share > 1:
-            raise ValueError(f"opponent_share {self.opponent_share} and greedy_share {self.greedy_share} are more than 1 together")
         Architecture(self.board_size, self.blocks, self.channels)
 
 
@@ -207,14 +201,9 @@ class Learner:
             **_SHOWN,
         )
         self._observation, _ = self._env.reset(seed=(settings.seed, _GAMES_SEED))
-        # Whom the network plays for: in the first games, those against opponents, for one side, by turns, in the others for both.
+        # Whom the network plays for: in the first games for one side, by turns, in the others for both.
         games = np.arange(settings.parallel_games)
-        num_against_version, num_against_greedy = (
-            round(share * settings.parallel_games) for share in (settings.opponent_share, settings.greedy_share)
-        )
-        against_opponent = games < num_against_version + num_against_greedy
-        self._against_greedy = against_opponent & (games >= num_against_version)
-        self._greedy_agent = greedy_agent()
+        against_opponent = games < round(settings.opponent_share * settings.parallel_games)
         self._plays_side = np.stack([~against_opponent | (games % 2 == side) for side in (BLACK, WHITE)])
         # By symmetry and square: where what is shown on the square stands on the board. The pass stays.
         num_actions = settings.board_size**2 + 1
@@ -246,7 +235,7 @@ class Learner:
         games = np.arange(num_games)
         planes = np.empty((*shape, *self._observation["observation"].shape[1:]), dtype=np.uint8)
         action_mask = np.empty((*shape, self._sources.shape[1]), dtype=np.bool_)
-        actions = np.zeros(shape, dtype=np.int64)
+        actions = np.empty(shape, dtype=np.int64)
         log_probabilities, values, rewards = (np.empty(shape, dtype=np.float32) for _ in range(3))
         sides = np.empty(shape, dtype=np.int8)
         learned, ended = (np.empty(shape, dtype=np.bool_) for _ in range(2))
@@ -258,15 +247,12 @@ class Learner:
             learned[ply] = self._plays_side[sides[ply], games]
             sources = self._sources[self._rng.integers(NUM_SYMMETRIES, size=num_games)]
             planes[ply], action_mask[ply] = self._turned(sources)
-            for player, rows in ((network, learned[ply]), (opponent, ~learned[ply] & ~self._against_greedy)):
+            for player, rows in ((network, learned[ply]), (opponent, ~learned[ply])):
                 decisions = self._decide(player, planes[ply, rows], action_mask[ply, rows])
                 actions[ply, rows], log_probabilities[ply, rows], values[ply, rows] = decisions
             random = ~learned[ply] & (self._rng.random(num_games) < settings.opponent_random_share)
             actions[ply, random] = sample_legal(action_mask[ply, random], self._rng)
-            moves = sources[games, actions[ply]]
-            greedy = np.flatnonzero(~learned[ply] & self._against_greedy & ~random)
-            moves[greedy] = self._greedy_agent.select_moves(env.positions.take(greedy), self._rng)
-            self._observation, rewards[ply], ended[ply], _, _ = env.step(moves)
+            self._observation, rewards[ply], ended[ply], _, _ = env.step(sources[games, actions[ply]])
         last = self._decide(network, *self._turned(self._sources[np.zeros(num_games, dtype=np.int64)]))
 
         returns = lambda_returns(

@@ -39,7 +39,6 @@ SMALL = Settings(
     rollout_plies=16,
     random_plies=4,
     opponent_share=0.25,
-    greedy_share=0.25,
     pool_size=2,
     snapshot_every=1,
     batch_size=128,
@@ -155,8 +154,7 @@ def watched_rollout(learner: Learner, monkeypatch: pytest.MonkeyPatch) -> tuple[
 
 def learned_plies(learner: Learner, played: list[list[Ply]]) -> list[tuple[int, int]]:
     """Ply and game of the moves that the network made for itself: all, but those of the other side in the first games."""
-    settings = learner.settings
-    against_opponent = sum(round(share * settings.parallel_games) for share in (settings.opponent_share, settings.greedy_share))
+    against_opponent = round(learner.settings.opponent_share * learner.settings.parallel_games)
     return [
         (number, game)
         for number, plies in enumerate(played)
@@ -181,11 +179,9 @@ def views(samples: Samples, row: int, ply: Ply) -> list[int]:
     ]
 
 
-@pytest.mark.parametrize(("opponent_share", "greedy_share"), [(0.0, 0.0), (0.5, 0.0), (0.25, 0.25), (0.0, 1.0), (1.0, 0.0)])
-def test_every_move_of_the_network_is_learned_from_and_none_of_the_opponents(
-    opponent_share: float, greedy_share: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    learner = with_noise(Learner(replace(SMALL, opponent_share=opponent_share, greedy_share=greedy_share)))
+@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
+def test_every_move_of_the_network_is_learned_from_and_none_of_the_opponents(share: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    learner = with_noise(Learner(replace(SMALL, opponent_share=share)))
     found: set[int] = set()
     for _ in range(3):
         samples, played, _ = watched_rollout(learner, monkeypatch)
@@ -200,7 +196,7 @@ def test_every_move_of_the_network_is_learned_from_and_none_of_the_opponents(
             assert not samples.action_mask[row, -1]
     assert found == set(range(NUM_SYMMETRIES))
     share_learned = len(plies) / (SMALL.parallel_games * SMALL.rollout_plies)
-    assert share_learned == pytest.approx(1 - (opponent_share + greedy_share) / 2, abs=0.05)
+    assert share_learned == pytest.approx(1 - share / 2, abs=0.05)
 
 
 def test_the_opponents_moves_are_those_of_an_earlier_network(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -222,7 +218,7 @@ def test_the_opponents_moves_are_those_of_an_earlier_network(monkeypatch: pytest
 
 @pytest.mark.parametrize("random_share", [0.0, 0.5, 1.0])
 def test_a_share_of_the_opponents_moves_is_random(random_share: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    learner = with_noise(Learner(replace(SMALL, opponent_share=1.0, greedy_share=0.0, opponent_random_share=random_share)))
+    learner = with_noise(Learner(replace(SMALL, opponent_share=1.0, opponent_random_share=random_share)))
     learner._sources[:] = np.arange(37)
     with torch.no_grad():
         learner.network.policy.weight.mul_(10_000)  # a policy of one move
@@ -238,22 +234,6 @@ def test_a_share_of_the_opponents_moves_is_random(random_share: float, monkeypat
     by_chance = np.mean([1 / ply.position.legal_moves.bit_count() for ply in plies])
     assert len(plies) > 300
     assert found == pytest.approx(1 - random_share * (1 - by_chance), abs=0.1)
-
-
-@pytest.mark.parametrize("random_share", [0.0, 0.5])
-def test_the_greedy_sides_turn_the_most_discs(random_share: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    learner = with_noise(Learner(replace(SMALL, opponent_share=0.25, greedy_share=0.5, opponent_random_share=random_share)))
-    _, played, _ = watched_rollout(learner, monkeypatch)
-    plies = [ply for row in played for game, ply in enumerate(row) if 12 <= game < 36 and ply.position.side_to_move != game % 2]
-    found, by_chance = [], []
-    for ply in plies:
-        position = ply.position
-        discs_after = {square: position.play(square).discs[position.side_to_move] for square in position.legal_squares()}
-        most = {square for square, discs in discs_after.items() if discs == max(discs_after.values())}
-        found.append(ply.action in most)
-        by_chance.append(len(most) / len(discs_after))
-    assert len(plies) > 100
-    assert np.mean(found) == pytest.approx(1 - random_share * (1 - np.mean(by_chance)), abs=0.1 if random_share else 0)
 
 
 @pytest.mark.parametrize("share", [0.0, 0.5])
@@ -380,7 +360,7 @@ def test_each_position_is_learned_from_once_in_every_epoch(monkeypatch: pytest.M
 
 
 def test_a_rollout_in_which_the_opponents_made_all_the_moves_teaches_nothing() -> None:
-    learner = Learner(replace(SMALL, parallel_games=1, rollout_plies=1, opponent_share=1.0, greedy_share=0.0, random_plies=1))
+    learner = Learner(replace(SMALL, parallel_games=1, rollout_plies=1, opponent_share=1.0, random_plies=1))
     weights = to_arrays(learner.network)
     while learner._env.positions.side_to_move[0] == BLACK:  # for which the network plays in the first game
         learner.advance()
@@ -447,7 +427,6 @@ def test_a_wrong_argument_is_refused_in_one_line(tmp_path: Path, monkeypatch: py
         (["--random-plies", "-1"], "random_plies -1"),
         (["--random-plies", "10"], "random_plies 10: at most 9"),
         (["--opponent-share", "1.5"], "opponent_share 1.5"),
-        (["--opponent-share", "0.7", "--greedy-share", "0.4"], "opponent_share 0.7 and greedy_share 0.4"),
         (["--opponent-random-share", "nan"], "opponent_random_share nan"),
         (["--trace-decay", "-0.1"], "trace_decay -0.1"),
         (["--learning-rate", "0"], "learning_rate 0"),
