@@ -205,6 +205,13 @@ def _error(target: float, value: float) -> float:
     return (target - value) * (1 - value * value)
 
 
+@inlined
+def _mirror_image(weight: Any, mirrored: Any) -> Any:
+    """The weight of the same stage that means the same pattern in a mirror. mirrored: see `learn`."""
+    stage = weight // len(mirrored) * len(mirrored)
+    return np.int64(stage + mirrored[weight - stage])
+
+
 @kernel
 def learn(
     lookups: npt.NDArray[np.int32],
@@ -220,7 +227,6 @@ def learn(
     of its errors and of their sizes, and room. mirrored: [W / stages], for each weight of a stage the one that means the same
     pattern in a mirror. Of both the lower one has the memory. step_size: of a weight whose errors all have one sign.
     """
-    stride = len(mirrored)
     for game in range(len(errors)):
         for update in range(2):
             error = errors[game, update]
@@ -228,8 +234,7 @@ def learn(
                 continue
             for column in range(lookups.shape[2]):
                 weight = np.int64(lookups[game, update, column])
-                stage = weight // stride * stride
-                lower = min(weight, stage + mirrored[weight - stage])
+                lower = min(weight, _mirror_image(weight, mirrored))
                 memory[lower, _PENDING] += error
                 memory[lower, _HITS] += 1
     for game in range(len(errors)):
@@ -239,8 +244,7 @@ def learn(
                 continue
             for column in range(lookups.shape[2]):
                 weight = np.int64(lookups[game, update, column])
-                stage = weight // stride * stride
-                image = np.int64(stage + mirrored[weight - stage])
+                image = _mirror_image(weight, mirrored)
                 lower = min(weight, image)
                 hits = memory[lower, _HITS]
                 if hits > 0:  # the first of the games that name it moves it
