@@ -106,7 +106,7 @@ class NTupleNetwork:
     @property
     def stage_size(self) -> int:
         """How many weights a stage has."""
-        return _stage_size(self.groups, counts=self.counts)
+        return weights_per_stage(self.groups, counts=self.counts)
 
     @property
     def count_table_starts(self) -> tuple[int, ...]:
@@ -197,8 +197,8 @@ def table_sizes(groups: Sequence[Group]) -> list[int]:
     return [3 ** len(group[0]) for group in groups]
 
 
-def _stage_size(groups: Sequence[Group], *, counts: bool) -> int:
-    """The number of weights of a stage: see `NTupleNetwork`."""
+def weights_per_stage(groups: Sequence[Group], *, counts: bool) -> int:
+    """How many weights a stage of such a network has, see `NTupleNetwork`. Raises `ValueError` like `table_sizes`."""
     return sum(table_sizes(groups)) + (sum(COUNT_TABLE_SIZES) if counts else 0)
 
 
@@ -263,7 +263,7 @@ def _with_mirror_images(
 ) -> npt.NDArray[np.floating]:
     """All weights, from those that `NTupleNetwork.save` wrote. Raises `ValueError` where they are not as many."""
     mirrored = mirrored_indices(groups, board_size)
-    size = _stage_size(groups, counts=counts)
+    size = weights_per_stage(groups, counts=counts)
     first = _first_of_both(mirrored, size)
     weights = np.empty((num_stages, size), dtype=written.dtype)
     weights[:, first] = written.reshape(num_stages, np.count_nonzero(first))

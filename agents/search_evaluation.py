@@ -124,9 +124,9 @@ def padded_weights(network: NTupleNetwork) -> npt.NDArray[np.floating]:
 def network_evaluation(network: NTupleNetwork) -> tuple[SearchEvaluation, float]:
     """A network for compiled search, and the number by which the integers are too large."""
     sizes = [*table_sizes(network.groups), *(COUNT_TABLE_SIZES if network.counts else ())]
-    counts = [*map(len, network.groups), *(1 for _ in sizes[len(network.groups) :])]
+    lookups = [*map(len, network.groups), *([1] * len(network.count_table_starts))]
     tables = np.split(np.abs(network.weights).reshape(network.num_stages, -1).max(axis=0), np.cumsum(sizes)[:-1])
-    largest = sum(count * float(table.max()) for count, table in zip(counts, tables, strict=True))
+    largest = sum(number * float(table.max()) for number, table in zip(lookups, tables, strict=True))
     scale = _scale(largest, network.num_lookups)
     patterns = patterns_of(network)
     weights = np.rint(padded_weights(network).astype(np.float64) * scale).astype(np.int32)

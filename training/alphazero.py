@@ -27,14 +27,13 @@ from othello_env.bitboard import popcount, unpack, unpack_contents
 from othello_env.symmetry import NUM_SYMMETRIES, transform, transform_policy
 from training.checkpoints import (
     Arrays,
-    TrainingDivergedError,
     check_finite,
     checkpoint,
     optimizer_arrays,
     restore_optimizer,
     write_checkpoint,
 )
-from training.losses import ownership_loss, policy_loss, value_loss
+from training.losses import descend, ownership_loss, policy_loss, value_loss
 from training.replay import Replay, Samples
 from training.run import Trainer, check_settings, run_trainer
 from training.schedule import set_learning_rate
@@ -232,7 +231,7 @@ class Learner:
             self._evaluator = self._current_evaluator()
 
     def _learn(self, batch: Samples) -> None:
-        """One step of the optimiser. Raises `TrainingDivergedError` where the loss is not finite; the weights stay as they were."""
+        """One step of the optimiser. Raises `TrainingDivergedError` where it would not be finite; the weights stay as they were."""
         settings, device, num_squares = self.settings, self._device, self.settings.board_size**2
         set_learning_rate(self._optimizer, settings.learning_rate, progress=self.games_done / settings.games)
         planes = planes_of(batch.own, batch.opp, legal_moves=batch.legal_moves, board_size=settings.board_size)
@@ -252,15 +251,9 @@ class Learner:
                 ownership_loss(outputs.ownership_logits.float(), torch.from_numpy(_ownership(batch, num_squares)).to(device)),
             ]
         )
-        self._optimizer.zero_grad(set_to_none=True)
-        (losses * torch.tensor([1.0, 1.0, settings.ownership_weight], device=device)).sum().backward()  # type: ignore[no-untyped-call]
-        gradient = torch.nn.utils.clip_grad_norm_(self.network.parameters(), _LARGEST_GRADIENT)
-        found = torch.cat([losses.detach(), gradient.reshape(1)]).tolist()
-        if not np.isfinite(found).all():
-            raise TrainingDivergedError(f"training has diverged: losses and gradient {found} after {self._steps_done} steps")
-        self._optimizer.step()
+        weights = (1.0, 1.0, settings.ownership_weight)
+        self._losses += [*descend(self._optimizer, losses, weights=weights, largest_gradient=_LARGEST_GRADIENT), 1]
         self._steps_done += 1
-        self._losses += [*found[:-1], 1]
 
     def _results(self, batch: Samples) -> npt.NDArray[np.float32]:
         """The results of the games, from -1 to 1, from the view of the side to move: [N]."""

@@ -1,10 +1,17 @@
-"""What the networks are trained to make small."""
+"""What the networks are trained to make small, and the step that does it."""
 
 from __future__ import annotations
+
+import math
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
 from torch.nn import functional
+from torch.nn.utils import clip_grad_norm_
+from torch.optim import Optimizer
+
+from training.checkpoints import TrainingDivergedError
 
 
 def masked_log_softmax(logits: Tensor, mask: Tensor) -> Tensor:
@@ -46,3 +53,19 @@ def clipped_policy_loss(log_probability: Tensor, old_log_probability: Tensor, *,
 def entropy(log_policy: Tensor) -> Tensor:
     """The entropies of policies given by their logarithms: [N, A] to [N]."""
     return -(log_policy.exp() * log_policy).sum(dim=1)
+
+
+def descend(optimizer: Optimizer, losses: Tensor, *, weights: Sequence[float], largest_gradient: float) -> list[float]:
+    """Take one step of the optimiser down the weighted sum of losses, [L]. Returns them.
+
+    largest_gradient: a longer one is shortened to that. Raises `TrainingDivergedError` where a loss or the gradient is not finite, and
+    leaves the parameters as they were.
+    """
+    optimizer.zero_grad(set_to_none=True)
+    (losses * torch.tensor(weights, device=losses.device)).sum().backward()  # type: ignore[no-untyped-call]
+    gradient = clip_grad_norm_([parameter for group in optimizer.param_groups for parameter in group["params"]], largest_gradient)
+    found: list[float] = torch.cat([losses.detach(), gradient.reshape(1)]).tolist()  # one answer of the device
+    if not all(map(math.isfinite, found)):
+        raise TrainingDivergedError(f"training has diverged: losses and gradient {found}")
+    optimizer.step()
+    return found[:-1]

@@ -38,7 +38,6 @@ from othello_env.position import BLACK, WHITE
 from othello_env.symmetry import NUM_SYMMETRIES, transform_policy
 from training.checkpoints import (
     Arrays,
-    TrainingDivergedError,
     check_finite,
     checkpoint,
     optimizer_arrays,
@@ -46,7 +45,7 @@ from training.checkpoints import (
     write_checkpoint,
 )
 from training.evaluation.openings import random_openings
-from training.losses import clipped_policy_loss, entropy, masked_log_softmax, value_loss
+from training.losses import clipped_policy_loss, descend, entropy, masked_log_softmax, value_loss
 from training.opponents import OpponentPool
 from training.returns import lambda_returns
 from training.run import Trainer, check_settings, run_trainer
@@ -308,19 +307,13 @@ class Learner:
                 entropy(log_policy).mean(),
             ]
         )
-        weights = torch.tensor([1.0, settings.value_weight, -settings.entropy_weight], device=device)
-        self._optimizer.zero_grad(set_to_none=True)
-        (losses * weights).sum().backward()  # type: ignore[no-untyped-call]
-        gradient = torch.nn.utils.clip_grad_norm_(self.network.parameters(), _LARGEST_GRADIENT)
-        found = torch.cat([losses.detach(), gradient.reshape(1)]).tolist()
-        if not np.isfinite(found).all():
-            raise TrainingDivergedError(f"training has diverged: losses and gradient {found} after {self._updates_done} updates")
-        self._optimizer.step()
+        weights = (1.0, settings.value_weight, -settings.entropy_weight)
+        found = descend(self._optimizer, losses, weights=weights, largest_gradient=_LARGEST_GRADIENT)
 
         log_ratio = (log_probability - old_log_probability).detach()
         divergence = (log_ratio.exp() - 1 - log_ratio).mean()
         clipped = ((log_ratio.exp() - 1).abs() > settings.clip).float().mean()
-        self._metrics += [*found[:3], float(divergence), float(clipped), 1]
+        self._metrics += [*found, float(divergence), float(clipped), 1]
 
     def take_metrics(self) -> dict[str, float]:
         """See `training.run.Learner`."""

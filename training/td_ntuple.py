@@ -32,7 +32,7 @@ import numpy.typing as npt
 
 from agents.base import Agent
 from agents.networks import Device
-from agents.ntuple import COUNT_TABLE_SIZES, NTupleNetwork, mirrored_indices, ntuple_agent, straight_and_corner_groups, table_sizes
+from agents.ntuple import NTupleNetwork, mirrored_indices, ntuple_agent, straight_and_corner_groups, weights_per_stage
 from agents.search_board import embedded
 from agents.search_evaluation import Patterns, patterns_of
 from othello_env import Position, backend
@@ -157,12 +157,12 @@ class Learner:
         self._error_sum, self._num_errors = 0.0, 0  # since `take_metrics`
         board_size = settings.board_size
         self.groups = straight_and_corner_groups(board_size)
-        size = sum(table_sizes(self.groups))
-        layout = self._network(np.zeros(settings.num_stages * (size + sum(COUNT_TABLE_SIZES)), dtype=np.float32))
+        layout = self._network(np.zeros(settings.num_stages * weights_per_stage(self.groups, counts=True), dtype=np.float32))
         self.patterns = patterns_of(layout)
         self._num_lookups = layout.num_lookups
         self._mirrored = np.arange(int(self.patterns.stage_stride), dtype=np.int32)
-        self._mirrored[:size] = mirrored_indices(self.groups, board_size)
+        patterns_mirrored = mirrored_indices(self.groups, board_size)
+        self._mirrored[: len(patterns_mirrored)] = patterns_mirrored
         start = Position.start(board_size)
         discs = np.uint64(embedded(start.own, board_size)), np.uint64(embedded(start.opp, board_size))
         self.rules = Rules(self.patterns, settings.margin_share, settings.epsilon, settings.random_plies, settings.greedy_share, *discs)
