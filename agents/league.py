@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from agents.base import AfterstateAgent
-from agents.ntuple import Group, NTupleNetwork
+from agents.ntuple.network import Group, NTupleNetwork
 from othello_env.batch import Afterstates
 from othello_env.errors import RecordFormatError
 from othello_env.position import BLACK

@@ -47,7 +47,7 @@ class Outputs(NamedTuple):
 class Architecture:
     """The size of a network, and what its value means. Raises `ValueError` for an impossible one.
 
-    margin_share: how much of the value is the disc difference at the end, see `agents.mcts.SearchSettings`.
+    margin_share: how much of the value is the disc difference at the end, see `agents.search.mcts.SearchSettings`.
     """
 
     board_size: int = 8

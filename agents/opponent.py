@@ -16,7 +16,7 @@ from othello_env.position import BLACK
 
 @dataclass(frozen=True, slots=True)
 class AgentOpponent:
-    """An agent as the `opponent` of `OthelloEnv` (one game) and of `OthelloVsOpponentVectorEnv` (many).
+    """An agent as the `opponent` of `OthelloEnv` (one game) and of `OthelloVectorEnv` (many).
 
     It reads the position off the planes of the default layout, channels last, and calls the side to move black, since an
     observation does not say the colour. Raises `ValueError` for another layout, and for an agent that plays the colours

@@ -14,9 +14,9 @@ import numpy as np
 import torch
 
 from agents.base import Agent, Moves
-from agents.evaluators import Evaluation
-from agents.mcts import MCTSAgent, SearchSettings
 from agents.networks import Architecture, Device, PolicyValueNetwork, find_device, inference_copy, planes_of
+from agents.search.leaf import Evaluation
+from agents.search.mcts import MCTSAgent, SearchSettings
 from othello_env.batch import PositionBatch
 
 # On a GPU PyTorch rounds what convolutions of float32 multiply to TF32, unless `torch.backends.cudnn` is told otherwise.
@@ -119,7 +119,7 @@ class PolicyAgent:
         _check_board_size(self.name, self.evaluator, positions)
         logits = self.evaluator.evaluate(positions, rng).policy_logits
         assert logits is not None
-        moves: Moves = np.where(positions.legal_mask() == 1, logits, -np.inf).argmax(axis=1)
+        moves: Moves = np.where(positions.legal_action_mask() == 1, logits, -np.inf).argmax(axis=1)
         return moves
 
 
@@ -151,7 +151,7 @@ def play_settings(simulations: int, *, margin_share: float) -> SearchSettings:
     """
     considered = min(max(_FEWEST_CONSIDERED, simulations // _SIMULATIONS_PER_CONSIDERED), _MOST_CONSIDERED)
     return SearchSettings(
-        simulations=simulations, method="gumbel", gumbel_scale=0.0, max_considered_actions=considered, margin_share=margin_share
+        simulations=simulations, method="gumbel", gumbel_scale=0.0, max_num_considered_actions=considered, margin_share=margin_share
     )
 
 

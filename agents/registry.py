@@ -19,7 +19,7 @@ from agents.base import Agent
 from agents.greedy import greedy_agent
 from agents.heuristics import beginner_agent, heuristics_agent
 from agents.league import league_agent
-from agents.ntuple import NTupleNetwork, ntuple_agent
+from agents.ntuple.network import NTupleNetwork, ntuple_agent
 from agents.positional import positional_agent
 from agents.random_agent import RandomAgent
 
@@ -70,11 +70,11 @@ def _alpha_beta(
     seconds: float | None = None,
     nodes: int | None = None,
     solver: int = 0,
-    megabytes: int = 16,
+    hash_mb: int = 16,
 ) -> Agent:
-    from agents.alpha_beta import alpha_beta_agent
+    from agents.search.alpha_beta import alpha_beta_agent
 
-    limits: dict[str, Any] = {"depth": depth, "seconds": seconds, "nodes": nodes, "solver": solver, "megabytes": megabytes}
+    limits: dict[str, Any] = {"depth": depth, "seconds": seconds, "nodes": nodes, "solver": solver, "hash_mb": hash_mb}
     if evaluation == "ntuple":
         if file is not None:
             raise ValueError(f"a file and evaluation={evaluation}: expected one of them")
@@ -85,7 +85,7 @@ def _alpha_beta(
 def _mcts(
     file: Path | None = None, *, simulations: int = 200, method: Literal["puct", "gumbel"] = "puct", rollouts: int | None = None
 ) -> Agent:
-    from agents.mcts import mcts_agent
+    from agents.search.mcts import mcts_agent
 
     return mcts_agent(file, simulations=simulations, method=method, rollouts=rollouts)
 

@@ -1,8 +1,11 @@
 """othello-env: Othello (Reversi) for reinforcement learning.
 
 `Position`, `PositionBatch` and `Game` are the rules; `othello_v0` is the PettingZoo environment. `OthelloEnv` and
-`OthelloVsOpponentVectorEnv` give one learner an opponent, `OthelloVectorEnv` is self-play in many games at once.
+`OthelloVectorEnv` give one learner an opponent, `OthelloSelfPlayVectorEnv` is self-play in many games at once.
 """
+
+from importlib.metadata import PackageNotFoundError
+from importlib.metadata import version as _version
 
 from othello_env import othello_v0
 from othello_env.backend import use_compiled, use_numpy
@@ -10,11 +13,10 @@ from othello_env.batch import PositionBatch
 from othello_env.errors import IllegalMoveError, OpponentError, RecordFormatError
 from othello_env.game import Game
 from othello_env.gym_env import OthelloEnv
-from othello_env.perft import perft
 from othello_env.position import BLACK, WHITE, Position
 from othello_env.registration import register
 from othello_env.squares import PASS
-from othello_env.vector_env import OthelloVectorEnv, OthelloVsOpponentVectorEnv, sample_legal
+from othello_env.vector_env import OthelloSelfPlayVectorEnv, OthelloVectorEnv, sample_legal
 
 __all__ = [
     "BLACK",
@@ -24,16 +26,21 @@ __all__ = [
     "IllegalMoveError",
     "OpponentError",
     "OthelloEnv",
+    "OthelloSelfPlayVectorEnv",
     "OthelloVectorEnv",
-    "OthelloVsOpponentVectorEnv",
     "Position",
     "PositionBatch",
     "RecordFormatError",
+    "__version__",
     "othello_v0",
-    "perft",
     "sample_legal",
     "use_compiled",
     "use_numpy",
 ]
+
+try:
+    __version__ = _version("othello-env")
+except PackageNotFoundError:  # a checkout that was never installed
+    __version__ = "0+unknown"
 
 register()

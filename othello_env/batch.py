@@ -186,7 +186,7 @@ class PositionBatch:
         """The number that stands for a pass on this board size: 64 on 8x8."""
         return pass_square(self.board_size)
 
-    def legal_mask(self) -> npt.NDArray[np.int8]:
+    def legal_action_mask(self) -> npt.NDArray[np.int8]:
         """What `step` accepts, as [B, n*n + 1] int8: 1 for each legal square; the pass alone where there is none.
 
         Rows whose game is over have the pass as their one entry too, so no row is ever all zero.

@@ -51,17 +51,24 @@ def kernel(function: Function) -> Function:
     except RuntimeError:  # numba found no directory to write to
         return cast("Function", numba.njit(function, nogil=True))
     # By itself numba compiles anew when the function's own file has changed, and not when one has whose functions went into it.
-    folders = Path(__file__).parent, Path(function.__code__.co_filename).parent
+    folders = Path(__file__).parent, _package_folder(function)
     with suppress(AttributeError):  # the attributes are numba's own and may be named otherwise one day
         index = dispatcher._cache._cache_file
         index._source_stamp = (index._source_stamp, *(_source_stamps(folder) for folder in folders))
     return cast("Function", dispatcher)
 
 
+def _package_folder(function: Callable[..., Any]) -> Path:
+    """The folder of the top-level package that defines a function, or that of its file where it is in no package."""
+    file = Path(function.__code__.co_filename)
+    return file.parents[max(0, function.__module__.count(".") - 1)]
+
+
 @lru_cache
 def _source_stamps(folder: Path) -> tuple[tuple[str, int, int], ...]:
-    """What changes when a source file in a folder does: the names, times and sizes of all of them."""
-    return tuple(sorted((path.name, path.stat().st_mtime_ns, path.stat().st_size) for path in folder.glob("*.py")))
+    """The paths, modification times and sizes of all source files in a package."""
+    files = ((path.relative_to(folder).as_posix(), path.stat()) for path in folder.rglob("*.py"))
+    return tuple(sorted((name, status.st_mtime_ns, status.st_size) for name, status in files))
 
 
 def inlined(function: Function) -> Function:

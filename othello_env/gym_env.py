@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from othello_env.errors import IllegalMoveError, OpponentError
 from othello_env.observation import Observation, ObservationFormat
-from othello_env.options import Illegal, Seat, check_choice, check_options, check_switch
+from othello_env.options import Color, Illegal, check_choice, check_options, check_switch
 from othello_env.position import BLACK, WHITE, Position, Scoring
 from othello_env.rendering.modes import FRAMES_PER_SECOND, RENDER_MODES, Renderer
 from othello_env.rendering.pixels import Frame
@@ -48,7 +48,7 @@ class OthelloEnv(gymnasium.Env[Any, Any]):
         opponent: (observation, mask, rng) -> legal action, called where the opponent is to move; it sees what the learner would
             see in its place. None for a random one. One that raises, or chooses an illegal action, gives an `OpponentError`, and
             the environment is as before the call.
-        seat: the learner's side: "black", "white", or "random" for one drawn anew for each game.
+        color: the learner's side: "black", "white", or "random" for one drawn anew for each game.
         illegal: what an illegal action of the learner does: "terminate" the game with -1 (-(n * n) with "disc_difference"),
             "raise" an `IllegalMoveError` before anything has changed, or give way to a legal one at "random".
         board_size, auto_pass, reward, scoring, channels, dtype, legal_plane, flat: as in `othello_v0`.
@@ -60,10 +60,10 @@ class OthelloEnv(gymnasium.Env[Any, Any]):
     Reward: of the learner. With "outcome" 1.0, -1.0 or 0.0 at the end, with "disc_difference" own discs minus the other's.
     Termination: as soon as neither side can move. Nothing is truncated.
 
-    Infos: "action_mask", as in the observation; "seat", the learner's side, 0 black or 1 white; "ply", the discs placed since the
+    Infos: "action_mask", as in the observation; "color", the learner's side, 0 black or 1 white; "ply", the discs placed since the
     start position; "illegal", whether the action was. `action_masks()` gives the mask as bool, for Stable-Baselines3.
 
-    Reset options: those of `othello_v0`, and "seat" to override the argument for one game. A start position that is over, or
+    Reset options: those of `othello_v0`, and "color" to override the argument for one game. A start position that is over, or
     whose game ends before the learner's turn, raises `ValueError`: Gymnasium has no way to say so.
     """
 
@@ -74,7 +74,7 @@ class OthelloEnv(gymnasium.Env[Any, Any]):
         render_mode: str | None = None,
         *,
         opponent: Opponent | None = None,
-        seat: Seat = "random",
+        color: Color = "random",
         illegal: Illegal = "terminate",
         board_size: int = 8,
         auto_pass: bool = True,
@@ -82,7 +82,7 @@ class OthelloEnv(gymnasium.Env[Any, Any]):
         scoring: Scoring = "discs",
         **observation_options: Unpack[ObservationOptions],
     ) -> None:
-        check_choice("seat", seat, get_args(Seat))
+        check_choice("color", color, get_args(Color))
         check_choice("illegal", illegal, get_args(Illegal))
         if opponent is not None and not callable(opponent):
             raise ValueError(f"opponent {opponent!r}: expected a callable (observation, mask, rng) -> action, or None")
@@ -91,7 +91,7 @@ class OthelloEnv(gymnasium.Env[Any, Any]):
         self.board_size = check_board_size(board_size)
         self.auto_pass = check_switch("auto_pass", auto_pass)
         self.opponent: Opponent = opponent or random_opponent
-        self._seat: Seat = seat
+        self._color: Color = color
         self._illegal: Illegal = illegal
         self._reward = reward_function(reward, scoring)
         self._illegal_reward = illegal_move_reward(reward, self.board_size)
@@ -106,14 +106,14 @@ class OthelloEnv(gymnasium.Env[Any, Any]):
         return self._game.position
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Observation, dict[str, Any]]:
-        """Start a game, up to the learner's first turn. seed: of the seat, random plies and the opponent. options: see the class."""
+        """Start a game, up to the learner's first turn. seed: of the color, random plies and the opponent. options: see the class."""
         options = dict(check_options(options))
-        seat = options.get("seat", self._seat)
-        check_choice("option seat", seat, get_args(Seat))
+        color = options.get("color", self._color)
+        check_choice("option color", color, get_args(Color))
         with self._undone_by_an_error():
             super().reset(seed=seed)
             start = start_position(options, self.np_random, board_size=self.board_size, auto_pass=self.auto_pass)
-            side = int(self.np_random.integers(2)) if seat == "random" else (BLACK if seat == "black" else WHITE)
+            side = int(self.np_random.integers(2)) if color == "random" else (BLACK if color == "black" else WHITE)
             game = self._let_opponent_move(_State(start, side, None, 0, over=False))
             if game.over:
                 raise ValueError(f"the game is over before the learner's first turn in {game.position}")
@@ -191,7 +191,7 @@ class OthelloEnv(gymnasium.Env[Any, Any]):
         if self.render_mode == "human":
             self.render()
         observation = self._observe()
-        info = {"action_mask": observation["action_mask"].copy(), "seat": game.side, "ply": game.ply, "illegal": illegal}
+        info = {"action_mask": observation["action_mask"].copy(), "color": game.side, "ply": game.ply, "illegal": illegal}
         return observation, info
 
     def get_state(self) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 Illegal = Literal["terminate", "raise", "random"]
-Seat = Literal["random", "black", "white"]
+Color = Literal["random", "black", "white"]
 
 
 def check_choice(name: str, value: object, choices: tuple[str | None, ...]) -> None:

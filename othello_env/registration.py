@@ -16,8 +16,8 @@ def register() -> None:
         gymnasium.register(
             "othello_env/Othello-v0",
             entry_point="othello_env.gym_env:OthelloEnv",
-            vector_entry_point="othello_env.vector_env:OthelloVsOpponentVectorEnv",
+            vector_entry_point="othello_env.vector_env:OthelloVectorEnv",
         )
-        gymnasium.register("othello_env/OthelloSelfPlay-v0", vector_entry_point="othello_env.vector_env:OthelloVectorEnv")
+        gymnasium.register("othello_env/OthelloSelfPlay-v0", vector_entry_point="othello_env.vector_env:OthelloSelfPlayVectorEnv")
     if hasattr(pettingzoo, "register"):
         pettingzoo.register("aec", "othello_env/othello-v0", "othello_env.othello_v0:env")

@@ -19,7 +19,7 @@ from othello_env.batch import PositionBatch, sample_moves
 from othello_env.bitboard import pack
 from othello_env.errors import IllegalMoveError, OpponentError
 from othello_env.observation import Observation, ObservationFormat, ObservationOptions
-from othello_env.options import Illegal, Seat, check_choice, check_options, check_switch
+from othello_env.options import Color, Illegal, check_choice, check_options, check_switch
 from othello_env.position import BLACK, WHITE, Position, Scoring
 from othello_env.rendering.text import render_text
 from othello_env.reset_options import start_position
@@ -34,7 +34,7 @@ Step = tuple[Observation, npt.NDArray[np.float32], npt.NDArray[np.bool_], npt.ND
 
 
 class VectorOptions(ObservationOptions, total=False):
-    """The keyword arguments that both vector environments take, see `OthelloVectorEnv`."""
+    """The keyword arguments that both vector environments take, see `OthelloSelfPlayVectorEnv`."""
 
     board_size: int
     auto_pass: bool
@@ -52,7 +52,7 @@ BatchOpponent = Callable[[npt.NDArray[Any], npt.NDArray[np.int8], np.random.Gene
 
 RENDER_MODES: Final = ("ansi",)
 # What changes while games are played.
-_STATE: Final = ("_positions", "_plies", "_waiting_mask", "_forfeited_mask", "_seats")
+_STATE: Final = ("_positions", "_plies", "_waiting_mask", "_forfeited_mask", "_colors")
 # After this many tries a game that goes on is taken not to exist.
 _TRIES: Final = 100
 
@@ -87,7 +87,7 @@ class _GamesEnv(VectorEnv[Observation, npt.ArrayLike, npt.NDArray[Any]]):
     """What both environments are made of: N games, how they start, move, end, are seen and saved.
 
     _waiting_mask: [N] bool, games that have ended and not been reset. _forfeited_mask: [N] bool, those of them that an illegal
-    action ended. _plies: [N] int64, discs placed since the start position. _seats: [N] int8, the learner's sides, if there is one.
+    action ended. _plies: [N] int64, discs placed since the start position. _colors: [N] int8, the learner's sides, if there is one.
     """
 
     metadata: dict[str, Any] = {  # noqa: RUF012  (Gymnasium's attribute)
@@ -136,7 +136,7 @@ class _GamesEnv(VectorEnv[Observation, npt.ArrayLike, npt.NDArray[Any]]):
         self._plies = np.zeros(self.num_envs, dtype=np.int64)
         self._waiting_mask = np.zeros(self.num_envs, dtype=np.bool_)
         self._forfeited_mask = np.zeros(self.num_envs, dtype=np.bool_)
-        self._seats = np.zeros(self.num_envs, dtype=np.int8)
+        self._colors = np.zeros(self.num_envs, dtype=np.int8)
 
     @property
     def planes_space(self) -> spaces.Box:
@@ -311,7 +311,7 @@ class _GamesEnv(VectorEnv[Observation, npt.ArrayLike, npt.NDArray[Any]]):
         return tuple(render_text(position) for position in self._positions) if self.render_mode == "ansi" else None
 
 
-class OthelloVectorEnv(_GamesEnv):
+class OthelloSelfPlayVectorEnv(_GamesEnv):
     """Self-play: N games, one ply in each at every step, whichever side is to move.
 
     Arguments:
@@ -340,7 +340,7 @@ class OthelloVectorEnv(_GamesEnv):
     sign from one observation to the next exactly where "to_move" differs from "mover". With SAME_STEP and where games ended also
     "final_obs", a batch like the observation, and "final_info", whose masks say which rows hold.
 
-    What `RecordEpisodeStatistics` adds up here mixes both sides; it is right for `OthelloVsOpponentVectorEnv`.
+    What `RecordEpisodeStatistics` adds up here mixes both sides; it is right for `OthelloVectorEnv`.
     """
 
     def __init__(self, num_envs: int = 1, **options: Unpack[VectorOptions]) -> None:
@@ -379,41 +379,41 @@ class OthelloVectorEnv(_GamesEnv):
         )
 
 
-class OthelloVsOpponentVectorEnv(_GamesEnv):
+class OthelloVectorEnv(_GamesEnv):
     """One learner against an opponent: N games, in each of which the learner holds one side.
 
     The learner only ever sees positions in which it is to act, and ends of games: the opponent's moves and everybody's automatic
     passes happen inside `step` and `reset`. A game that the opponent's move ends gives the learner its loss in that same step.
     Starts from which the game ends before the learner's first turn are drawn again; `ValueError` where there are no others.
 
-    Arguments beyond those of `OthelloVectorEnv`, which mean the same here:
+    Arguments beyond those of `OthelloSelfPlayVectorEnv`, which mean the same here:
         opponent: (observations [K, ...], masks [K, A], rng) -> [K] legal actions, called once for all K games in which it is to
             move; None for a random one. It sees what the learner would see in its place. One that raises, or chooses an illegal
             action, gives an `OpponentError`, and the environment is as before the call.
-        seat: the learner's side: "black", "white", or "random" for one drawn anew for each game.
+        color: the learner's side: "black", "white", or "random" for one drawn anew for each game.
 
     Observation: seen by the learner. Reward: [N] float32, the learner's: with "outcome" 1.0, -1.0 or 0.0 at the end of a game,
     with "disc_difference" own discs minus the other's; for an illegal action as `illegal` says.
 
-    Infos, each with its `_key` mask: "action_mask" as in the observation; "seat" [N] int8, the learner's side (0 black, 1 white);
+    Infos, each with its `_key` mask: "action_mask" as in the observation; "color" [N] int8, the learner's side (0 black, 1 white);
     "ply" [N] int64, discs placed since the start position; "illegal" [N] bool, whether the learner's action was. "final_obs" and
-    "final_info" as in `OthelloVectorEnv`.
+    "final_info" as in `OthelloSelfPlayVectorEnv`.
     """
 
     def __init__(
-        self, num_envs: int = 1, *, opponent: BatchOpponent | None = None, seat: Seat = "random", **options: Unpack[VectorOptions]
+        self, num_envs: int = 1, *, opponent: BatchOpponent | None = None, color: Color = "random", **options: Unpack[VectorOptions]
     ) -> None:
-        check_choice("seat", seat, get_args(Seat))
+        check_choice("color", color, get_args(Color))
         if opponent is not None and not callable(opponent):
             raise ValueError(f"opponent {opponent!r}: expected a callable (observations, masks, rng) -> actions, or None")
         super().__init__(num_envs, **options)
         self.opponent: BatchOpponent = opponent or random_opponent
-        self._seat: Seat = seat
+        self._color: Color = color
 
     def reset(self, *, seed: int | Sequence[int] | None = None, options: dict[str, Any] | None = None) -> tuple[Observation, Infos]:
         """Start new games, in all places or in those of `options["reset_mask"]` ([N] bool).
 
-        seed: of seats, openings, random plies and the opponent's generator; None goes on with the generator as it is. The first
+        seed: of colors, openings, random plies and the opponent's generator; None goes on with the generator as it is. The first
         reset is of all.
         """
         self._begin(seed, options)
@@ -427,7 +427,7 @@ class OthelloVsOpponentVectorEnv(_GamesEnv):
             self._forfeited_mask |= moved.forfeited
             self._let_opponent_move()
             terminated = (self._positions.is_over & moved.playing) | moved.forfeited
-            rewards = self._rewards_both(terminated, moved)[np.arange(self.num_envs), self._seats]
+            rewards = self._rewards_both(terminated, moved)[np.arange(self.num_envs), self._colors]
             final = self._finish(terminated, moved, lambda: self._infos(self._observe(), moved.illegal))
         observation = self._observe()
         return observation, rewards, terminated, np.zeros_like(terminated), self._infos(observation, moved.illegal) | final
@@ -436,10 +436,10 @@ class OthelloVsOpponentVectorEnv(_GamesEnv):
         """Begin new games, up to the learner's first turn."""
         for _ in range(_TRIES):
             super()._restart(rows)
-            if self._seat == "random":
-                self._seats[rows] = self.np_random.integers(2, size=len(rows))
+            if self._color == "random":
+                self._colors[rows] = self.np_random.integers(2, size=len(rows))
             else:
-                self._seats[rows] = BLACK if self._seat == "black" else WHITE
+                self._colors[rows] = BLACK if self._color == "black" else WHITE
             self._let_opponent_move()
             rows = rows[self._positions.is_over[rows]]
             if not len(rows):
@@ -451,7 +451,7 @@ class OthelloVsOpponentVectorEnv(_GamesEnv):
         positions = self._positions
         while True:
             going_on = ~(positions.is_over | self._waiting_mask | self._forfeited_mask)
-            rows = np.flatnonzero(going_on & (positions.side_to_move != self._seats))
+            rows = np.flatnonzero(going_on & (positions.side_to_move != self._colors))
             if not len(rows):
                 return
             seen = self._format.observe_batch(positions.own[rows], positions.opp[rows], positions.legal_moves[rows])
@@ -470,13 +470,13 @@ class OthelloVsOpponentVectorEnv(_GamesEnv):
     def _observe(self) -> Observation:
         """What the learner sees; at ends of games it need not be the side to move."""
         positions = self._positions
-        swapped = positions.side_to_move != self._seats
+        swapped = positions.side_to_move != self._colors
         own, opp = np.where(swapped, positions.opp, positions.own), np.where(swapped, positions.own, positions.opp)
         return self._format.observe_batch(own, opp, np.where(self._forfeited_mask, np.uint64(0), positions.legal_moves))
 
     def _infos(self, observation: Observation, illegal: npt.NDArray[np.bool_]) -> Infos:
         mask = observation["action_mask"].copy()
-        return self._with_masks({"action_mask": mask, "seat": self._seats.copy(), "ply": self._plies.copy(), "illegal": illegal.copy()})
+        return self._with_masks({"action_mask": mask, "color": self._colors.copy(), "ply": self._plies.copy(), "illegal": illegal.copy()})
 
 
 def _make_forced_passes(positions: PositionBatch) -> None:

@@ -20,9 +20,9 @@ import numpy.typing as npt
 import torch
 
 from agents.base import Agent
-from agents.mcts import SearchSettings, tree_bytes
 from agents.networks import Architecture, Device, find_device, from_arrays, new_network, planes_of, repeat_exactly, to_arrays
 from agents.policy_value import NetworkEvaluator, Precision, dtype_of, network_evaluator, policy_value_agent
+from agents.search.mcts import SearchSettings, tree_bytes
 from othello_env.bitboard import popcount, unpack, unpack_contents
 from othello_env.symmetry import NUM_SYMMETRIES, transform, transform_policy
 from training.checkpoints import (
@@ -41,7 +41,7 @@ from training.self_play import SearchPlan, SelfPlay
 
 NETWORK_FILE: Final = "policy_value.safetensors"
 CHECKPOINT_KIND: Final = "alphazero checkpoint"
-METRICS: Final = ("policy_loss", "value_loss", "ownership_loss", "simulations", "train_ratio")
+METRICS: Final = ("policy_loss", "value_loss", "ownership_loss", "simulations", "replay_ratio")
 
 # Learning begins when there are so many batches of positions to draw from.
 _FIRST_BATCHES: Final = 8
@@ -65,7 +65,7 @@ class Settings:
     """Residual blocks of the network."""
     channels: int = 32
     """Channels of each."""
-    parallel_games: int = 1024
+    num_envs: int = 1024
     """Games played at a time."""
     random_plies: int = 8
     """A game begins with 0 to so many random moves, which nothing is learned from."""
@@ -79,7 +79,7 @@ class Settings:
     """Simulations of a quick search, as a share of a full one's."""
     full_share: float = 0.25
     """Share of the positions that get a full search."""
-    max_considered_actions: int = 16
+    max_num_considered_actions: int = 16
     """The most moves of a position that a search begins with; it halves them again and again."""
     leaves_per_call: int = 4
     """The most leaves of one game that the network is asked about together. With 1 each simulation knows of all before it."""
@@ -87,7 +87,7 @@ class Settings:
     """How much a difference in value counts against the policy in a search."""
     replay_positions: int = 200_000
     """Positions to learn from: the last ones."""
-    train_ratio: float = 2.0
+    replay_ratio: float = 2.0
     """How often a position is learned from, on average; never more."""
     batch_size: int = 512
     """Positions of one step of the optimiser."""
@@ -111,31 +111,31 @@ class Settings:
         check_settings(
             self,
             at_least_one=(
-                "parallel_games",
+                "num_envs",
                 "first_simulations",
                 "simulations",
-                "max_considered_actions",
+                "max_num_considered_actions",
                 "leaves_per_call",
                 "replay_positions",
                 "batch_size",
             ),
             not_negative=("weight_decay", "ownership_weight", "value_scale"),
-            positive=("learning_rate", "train_ratio", "full_share"),
+            positive=("learning_rate", "replay_ratio", "full_share"),
             shares=("greedy_share", "quick_share", "full_share", "root_value_share", "margin_share"),
             most_random_plies=self.board_size**2 // 4,
         )
         Architecture(self.board_size, self.blocks, self.channels)
-        memory = self.parallel_games * tree_bytes(self.search(), empties=self.board_size**2 - 4)
+        memory = self.num_envs * tree_bytes(self.search(), empties=self.board_size**2 - 4)
         if memory > _MOST_TREE_MEMORY:
             simulations = max(self.first_simulations, self.simulations)
-            raise ValueError(f"parallel_games {self.parallel_games} with {simulations} simulations: {memory >> 30} GiB of trees")
+            raise ValueError(f"num_envs {self.num_envs} with {simulations} simulations: {memory >> 30} GiB of trees")
 
     def search(self) -> SearchSettings:
         """How a game is searched in self-play. Raises `ValueError` for settings that no search can use."""
         return SearchSettings(
             simulations=max(self.first_simulations, self.simulations),
             method="gumbel",
-            max_considered_actions=self.max_considered_actions,
+            max_num_considered_actions=self.max_num_considered_actions,
             leaves_per_call=self.leaves_per_call,
             value_scale=self.value_scale,
             margin_share=self.margin_share,
@@ -150,7 +150,7 @@ PRESETS: Final = {
         board_size=8,
         blocks=6,
         channels=128,
-        parallel_games=4096,
+        num_envs=4096,
         random_plies=16,
         first_simulations=16,
         simulations=64,
@@ -176,7 +176,7 @@ class Learner:
         self.dtype = dtype_of(precision or settings.precision, self._architecture, self._device)
         self._optimizer = torch.optim.AdamW(self.network.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay)
         self._self_play = SelfPlay(
-            settings.parallel_games,
+            settings.num_envs,
             settings.board_size,
             search=settings.search(),
             random_plies=settings.random_plies,
@@ -224,7 +224,7 @@ class Learner:
         if replay.size < min(_FIRST_BATCHES * settings.batch_size, settings.replay_positions):
             return
         steps_before = self._steps_done
-        while (self._steps_done + 1) * settings.batch_size <= settings.train_ratio * replay.added:
+        while (self._steps_done + 1) * settings.batch_size <= settings.replay_ratio * replay.added:
             self._learn(augmented(replay.draw(settings.batch_size, self._rng), settings.board_size))
         if self._steps_done > steps_before:
             check_finite(self.network)
@@ -235,7 +235,7 @@ class Learner:
         settings, device, num_squares = self.settings, self._device, self.settings.board_size**2
         set_learning_rate(self._optimizer, settings.learning_rate, progress=self.games_done / settings.games)
         planes = planes_of(batch.own, batch.opp, legal_moves=batch.legal_moves, board_size=settings.board_size)
-        legal_mask = torch.nn.functional.pad(torch.from_numpy(unpack(batch.legal_moves, num_squares)) == 1, (0, 1))
+        legal_action_mask = torch.nn.functional.pad(torch.from_numpy(unpack(batch.legal_moves, num_squares)) == 1, (0, 1))
         value_target = (1 - settings.root_value_share) * self._results(batch) + settings.root_value_share * batch.root_value
         with torch.autocast(device.type, dtype=torch.bfloat16, enabled=self.dtype == torch.bfloat16):
             outputs = self.network(planes.to(device).float())
@@ -243,7 +243,7 @@ class Learner:
             [
                 policy_loss(
                     outputs.policy_logits.float(),
-                    legal_mask.to(device),
+                    legal_action_mask.to(device),
                     target=torch.from_numpy(batch.policy).to(device).float(),
                     weight=torch.from_numpy(batch.policy_mask).to(device).float(),
                 ),

@@ -11,7 +11,7 @@ _PREFIX: Final = "score "
 
 
 def draw_learning_curve(metrics: Path, path: Path, *, title: str) -> None:
-    """Draw the scores against the panel by games played, from the `metrics.csv` of a run, and write a PNG.
+    """Draw the scores against the baselines by games played, from the `metrics.csv` of a run, and write a PNG.
 
     One line an opponent, and a bold one for their mean.
     """

@@ -44,10 +44,10 @@ def ownership_loss(ownership_logits: Tensor, target: Tensor) -> Tensor:
     return functional.binary_cross_entropy_with_logits(ownership_logits, target)
 
 
-def clipped_policy_loss(log_probability: Tensor, old_log_probability: Tensor, *, advantage: Tensor, clip: float) -> Tensor:
+def clipped_policy_loss(log_probability: Tensor, old_log_probability: Tensor, *, advantage: Tensor, clip_coef: float) -> Tensor:
     """The clipped surrogate of PPO (Schulman et al. 2017), to be minimised. All [N], of the actions that were taken."""
     ratio = (log_probability - old_log_probability).exp()
-    return -torch.minimum(ratio * advantage, ratio.clamp(1 - clip, 1 + clip) * advantage).mean()
+    return -torch.minimum(ratio * advantage, ratio.clamp(1 - clip_coef, 1 + clip_coef) * advantage).mean()
 
 
 def entropy(log_policy: Tensor) -> Tensor:

@@ -1,6 +1,6 @@
 """Self-play PPO with action masks: `python -m training.ppo`.
 
-Proximal policy optimisation (Schulman et al. 2017) over `OthelloVectorEnv`, for a game of two sides. One network plays both: it sees
+Proximal policy optimization (Schulman et al. 2017) over `OthelloSelfPlayVectorEnv`. One network plays both sides: it sees
 each position from the view of the side to move, illegal actions get the probability 0 when it plays and when it learns, and returns
 change sign where the side to move changes (`training.returns`), which automatic passes make another thing than every ply. A share of
 the games is played against an earlier version of the network (`training.opponents`), whose moves nothing is learned from. Each
@@ -32,7 +32,7 @@ from agents.networks import (
     to_arrays,
 )
 from agents.policy_value import Precision, dtype_of, network_evaluator, policy_value_agent
-from othello_env import OthelloVectorEnv, Position, PositionBatch, sample_legal
+from othello_env import OthelloSelfPlayVectorEnv, Position, PositionBatch, sample_legal
 from othello_env.observation import ObservationFormat, ObservationOptions
 from othello_env.position import BLACK, WHITE
 from othello_env.symmetry import NUM_SYMMETRIES, transform_policy
@@ -79,9 +79,9 @@ class Settings:
     """Residual blocks of the network."""
     channels: int = 32
     """Channels of each."""
-    parallel_games: int = 512
+    num_envs: int = 512
     """Games played in lockstep."""
-    rollout_plies: int = 32
+    num_steps: int = 32
     """Plies played in each of them between two updates."""
     random_plies: int = 6
     """A game begins with 0 to so many random moves, which nothing is learned from."""
@@ -101,13 +101,13 @@ class Settings:
     """What it begins with; it falls along a cosine to a twentieth."""
     weight_decay: float = 1e-4
     """Decay of the weights, decoupled (AdamW)."""
-    clip: float = 0.2
+    clip_coef: float = 0.2
     """How far a step may take the probability of an action from what it was in the rollout, as a share."""
-    trace_decay: float = 0.95
+    gae_lambda: float = 0.95
     """Lambda of the returns: 0 believes in the value of the next position, 1 in what came of the game."""
-    value_weight: float = 1.0
+    vf_coef: float = 1.0
     """Weight of the loss of the value."""
-    entropy_weight: float = 0.03
+    ent_coef: float = 0.03
     """Weight of the reward for policies that are not yet decided."""
     precision: Precision = "auto"
     """What the network computes in; auto tries both for a moment, and the run keeps bfloat16 if that is clearly faster."""
@@ -118,10 +118,10 @@ class Settings:
         """Raise `ValueError` for a number that no run can use, with its name."""
         check_settings(
             self,
-            at_least_one=("parallel_games", "rollout_plies", "pool_size", "snapshot_every", "epochs", "batch_size"),
-            not_negative=("weight_decay", "value_weight", "entropy_weight"),
-            positive=("learning_rate", "clip"),
-            shares=("opponent_share", "opponent_random_share", "trace_decay"),
+            at_least_one=("num_envs", "num_steps", "pool_size", "snapshot_every", "epochs", "batch_size"),
+            not_negative=("weight_decay", "vf_coef", "ent_coef"),
+            positive=("learning_rate", "clip_coef"),
+            shares=("opponent_share", "opponent_random_share", "gae_lambda"),
             most_random_plies=self.board_size**2 // 4,
         )
         Architecture(self.board_size, self.blocks, self.channels)
@@ -191,8 +191,8 @@ class Learner:
         self._pool.add(self.network)
         self._metrics = np.zeros(len(METRICS) + 1)  # sums and the number of steps, since `take_metrics`
 
-        self._env = OthelloVectorEnv(
-            settings.parallel_games,
+        self._env = OthelloSelfPlayVectorEnv(
+            settings.num_envs,
             board_size=settings.board_size,
             openings=_openings(settings),
             autoreset_mode=AutoresetMode.SAME_STEP,
@@ -201,8 +201,8 @@ class Learner:
         )
         self._observation, _ = self._env.reset(seed=(settings.seed, _GAMES_SEED))
         # Whom the network plays for: in the first games for one side, by turns, in the others for both.
-        games = np.arange(settings.parallel_games)
-        against_opponent = games < round(settings.opponent_share * settings.parallel_games)
+        games = np.arange(settings.num_envs)
+        against_opponent = games < round(settings.opponent_share * settings.num_envs)
         self._plays_side = np.stack([~against_opponent | (games % 2 == side) for side in (BLACK, WHITE)])
         # By symmetry and square: where what is shown on the square stands on the board. The pass stays.
         num_actions = settings.board_size**2 + 1
@@ -230,7 +230,7 @@ class Learner:
     def _play(self) -> Samples:
         """Play a rollout: T plies in each of N games. Returns the moves that the network itself made."""
         settings, env = self.settings, self._env
-        shape = num_plies, num_games = settings.rollout_plies, settings.parallel_games
+        shape = num_plies, num_games = settings.num_steps, settings.num_envs
         games = np.arange(num_games)
         planes = np.empty((*shape, *self._observation["observation"].shape[1:]), dtype=np.uint8)
         action_mask = np.empty((*shape, self._sources.shape[1]), dtype=np.bool_)
@@ -262,7 +262,7 @@ class Learner:
             last_values=last.values,
             last_sides=env.positions.side_to_move,
             learned_mask=learned,
-            trace_decay=settings.trace_decay,
+            gae_lambda=settings.gae_lambda,
         )
         advantages = _normalised((returns - values)[learned])
         self.games_done += int(ended.sum())
@@ -302,17 +302,17 @@ class Learner:
         log_probability = log_policy.gather(1, actions[:, None]).squeeze(1)
         losses = torch.stack(
             [
-                clipped_policy_loss(log_probability, old_log_probability, advantage=advantages, clip=settings.clip),
+                clipped_policy_loss(log_probability, old_log_probability, advantage=advantages, clip_coef=settings.clip_coef),
                 value_loss(outputs.value_logits.float(), returns),
                 entropy(log_policy).mean(),
             ]
         )
-        weights = (1.0, settings.value_weight, -settings.entropy_weight)
+        weights = (1.0, settings.vf_coef, -settings.ent_coef)
         found = descend(self._optimizer, losses, weights=weights, largest_gradient=_LARGEST_GRADIENT)
 
         log_ratio = (log_probability - old_log_probability).detach()
         divergence = (log_ratio.exp() - 1 - log_ratio).mean()
-        clipped = ((log_ratio.exp() - 1).abs() > settings.clip).float().mean()
+        clipped = ((log_ratio.exp() - 1).abs() > settings.clip_coef).float().mean()
         self._metrics += [*found, float(divergence), float(clipped), 1]
 
     def take_metrics(self) -> dict[str, float]:
@@ -396,14 +396,14 @@ def _openings(settings: Settings) -> list[Position]:
     return openings
 
 
-def _env_arrays(env: OthelloVectorEnv) -> Arrays:
+def _env_arrays(env: OthelloSelfPlayVectorEnv) -> Arrays:
     """The state of the games, but for the random generator."""
     positions = env.positions
     board = {name: getattr(positions, name) for name in ("own", "opp", "side_to_move")}
     return board | {name: array for name, array in env.get_state().items() if isinstance(array, np.ndarray)}
 
 
-def _restore_env(env: OthelloVectorEnv, arrays: Arrays, rng: dict[str, Any]) -> None:
+def _restore_env(env: OthelloSelfPlayVectorEnv, arrays: Arrays, rng: dict[str, Any]) -> None:
     """Put back what `_env_arrays` gave, and the generator. Raises `ValueError` or `KeyError` for arrays that do not fit."""
     state = env.get_state()
     positions = PositionBatch(arrays["own"], arrays["opp"], arrays["side_to_move"], board_size=env.board_size)

@@ -22,7 +22,7 @@ from training.evaluation.match import MatchResult, format_results, play_match
 from training.evaluation.openings import parse_openings
 
 LARGEST: Final = 1_990_000
-"""Bytes that the weights of a file may take, so that it stays below two megabytes."""
+"""Bytes that the weights of a file may take, so that it stays below two hash_mb."""
 KINDS: Final = ("ntuple", "policy_value")
 _SEED: Final = 20_003
 

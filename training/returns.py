@@ -16,7 +16,7 @@ def lambda_returns(
     last_sides: npt.NDArray[np.integer],
     learned_mask: npt.NDArray[np.bool_] | None = None,
     discount: float = 1.0,
-    trace_decay: float = 0.95,
+    gae_lambda: float = 0.95,
 ) -> npt.NDArray[np.float32]:
     """The lambda-returns of T plies of N zero-sum games, from the view of the side to move. Minus `values` they are the advantages.
 
@@ -28,7 +28,7 @@ def lambda_returns(
     game. last_values: [N] float32 and last_sides: [N], of the positions after the last ply, which are yet to be played.
     learned_mask: [T, N] bool, by default all; False where somebody else moved. Such plies belong to the surroundings: the return
     before them runs through them to the next ply that is learned from, or the end of the game, as if it were one step, and their
-    values count for nothing. discount: of a ply. trace_decay: lambda, 0 for the next value alone, 1 for what came of the game.
+    values count for nothing. discount: of a ply. gae_lambda: lambda, 0 for the next value alone, 1 for what came of the game.
 
     Returns [T, N] float32. Those of plies that are not learned from are what followed them.
     """
@@ -39,6 +39,6 @@ def lambda_returns(
     for ply in reversed(range(len(rewards))):
         sign = np.where(sides[ply] == following_sides, 1, -1)
         returns[ply] = rewards[ply] + discount * np.where(ended[ply], 0, sign * following)
-        mixed = (1 - trace_decay) * values[ply] + trace_decay * returns[ply]
+        mixed = (1 - gae_lambda) * values[ply] + gae_lambda * returns[ply]
         following, following_sides = np.where(learned[ply], mixed, returns[ply]), sides[ply]
     return returns

@@ -41,7 +41,7 @@ from training.metrics import MetricsLog
 CHECKPOINT_FILE: Final = "checkpoint.safetensors"
 
 # By board size: whom the learner is measured against, while it learns and in the end.
-PANEL: Final[dict[int, tuple[str, ...]]] = {
+BASELINES: Final[dict[int, tuple[str, ...]]] = {
     8: ("random", "greedy", "positional:table=swh", "positional:table=heur", "positional:table=bench"),
     6: ("random", "greedy", "positional"),
 }
@@ -101,8 +101,8 @@ def check_settings(
             raise ValueError(f"{name} {getattr(settings, name)}: must be between 0 and 1")
     if settings.seed >= 1 << 63:
         raise ValueError(f"seed {settings.seed}: must be below 2**63")
-    if settings.board_size not in PANEL:
-        raise ValueError(f"board_size {settings.board_size}: expected one of {', '.join(map(str, sorted(PANEL)))}")
+    if settings.board_size not in BASELINES:
+        raise ValueError(f"board_size {settings.board_size}: expected one of {', '.join(map(str, sorted(BASELINES)))}")
     if settings.random_plies > most_random_plies:
         raise ValueError(f"random_plies {settings.random_plies}: at most {most_random_plies} on this board")
 
@@ -318,15 +318,15 @@ def new_folder(parent: Path, name: str) -> Path:
             return folder
 
 
-def panel_openings(count: int, board_size: int, *, seed: Sequence[int]) -> list[Position]:
+def baseline_openings(count: int, board_size: int, *, seed: Sequence[int]) -> list[Position]:
     """Openings of random plies, the same ones at every call."""
     rng = np.random.default_rng(seed)
     return list(random_openings(count, OPENING_PLIES[board_size], rng=rng, board_size=board_size))
 
 
 def metric_names(trainer: Trainer[Any, Any], board_size: int) -> tuple[str, ...]:
-    """The columns of `metrics.csv` behind the games: positions, the scores against the panel and their mean, the learner's own."""
-    return ("positions", "score", *(f"score {spec}" for spec in PANEL[board_size]), *trainer.metrics)
+    """The columns of `metrics.csv` behind the games: positions, the scores against the baselines and their mean, the learner's own."""
+    return ("positions", "score", *(f"score {spec}" for spec in BASELINES[board_size]), *trainer.metrics)
 
 
 @dataclass(slots=True)
@@ -360,7 +360,7 @@ class _Run(Generic[S, L]):
         print(
             f"Weights: {network}\nLearning curve: {self.folder / CURVE_FILE}\n"
             "Next:\n"
-            f"  {python} -m training.evaluation.match {spec} {PANEL[size][2]}{board} --epsilon 0.1\n"
+            f"  {python} -m training.evaluation.match {spec} {BASELINES[size][2]}{board} --epsilon 0.1\n"
             f"  {python} -m agents.play {spec}{board}\n"
             f"  {resume} --games {3 * settings.games}\n"
             f"  {python} -m tensorboard.main --logdir {shlex.quote(str(self.folder.parent))}"
@@ -382,8 +382,8 @@ def train(trainer: Trainer[S, L], learner: L, *, folder: Path, checkpoint_second
     where it diverges and `OSError` where it cannot write; the last good checkpoint stays.
     """
     settings = learner.settings
-    panel = [make_agent(spec) for spec in PANEL[settings.board_size]]
-    openings = panel_openings(CURVE_OPENINGS, settings.board_size, seed=CURVE_SEED)
+    baselines = [make_agent(spec) for spec in BASELINES[settings.board_size]]
+    openings = baseline_openings(CURVE_OPENINGS, settings.board_size, seed=CURVE_SEED)
     names = metric_names(trainer, settings.board_size)
     with (
         MetricsLog(folder, "games", names, resume_step=learner.games_done) as log,
@@ -399,11 +399,11 @@ def train(trainer: Trainer[S, L], learner: L, *, folder: Path, checkpoint_second
             progress.update(learner.games_done - before)
             if learner.games_done // settings.evaluate_every > before // settings.evaluate_every:
                 agent = learner.curve_agent()
-                scores = [play_match(agent, opponent, openings, seed=CURVE_SEED[0]).score for opponent in panel]
+                scores = [play_match(agent, opponent, openings, seed=CURVE_SEED[0]).score for opponent in baselines]
                 mean = sum(scores) / len(scores)
                 values = [float(learner.positions_done), mean, *scores]
                 log.write(learner.games_done, dict(zip(names, values, strict=False)) | learner.take_metrics())
-                score = f"score {mean:.3f} vs {len(panel)} baselines, "
+                score = f"score {mean:.3f} vs {len(baselines)} baselines, "
             if rate.update(learner.positions_done):
                 progress.set_postfix_str(f"{score}{rate.per_second:.0f} positions/s", refresh=False)
             if time.monotonic() - last_checkpoint > wait:
@@ -423,11 +423,11 @@ def save_run(trainer: Trainer[S, L], learner: L, *, folder: Path) -> None:
 
 
 def evaluate(learner: Learner[Any], num_openings: int) -> str:
-    """The table of matches against the panel."""
+    """The table of matches against the baselines."""
     size = learner.settings.board_size
-    openings = panel_openings(num_openings, size, seed=FINAL_SEED)
-    agents, panel = learner.final_agents(), [make_agent(spec) for spec in PANEL[size]]
-    return format_results([play_match(agent, opponent, openings, seed=FINAL_SEED[0]) for agent in agents for opponent in panel])
+    openings = baseline_openings(num_openings, size, seed=FINAL_SEED)
+    agents, baselines = learner.final_agents(), [make_agent(spec) for spec in BASELINES[size]]
+    return format_results([play_match(agent, opponent, openings, seed=FINAL_SEED[0]) for agent in agents for opponent in baselines])
 
 
 class _Rate:

@@ -12,9 +12,9 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from agents.evaluators import Evaluator
 from agents.greedy import greedy_agent
-from agents.mcts import Searches, SearchSettings
+from agents.search.leaf import Evaluator
+from agents.search.mcts import Searches, SearchSettings
 from othello_env import PositionBatch
 from othello_env.position import BLACK
 from training.replay import Samples

@@ -1,6 +1,6 @@
 """The compiled loops of `training.td_ntuple`: playing a move in many games, and learning from it.
 
-Boards lie inside the 8x8 one, see `agents.search_board`.
+Boards lie inside the 8x8 one, see `agents.search.board`.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from agents.base import TIE
-from agents.ntuple_kernel import sum_of
-from agents.search_board import EMPTY, ONE, flips_at, moves_on
-from agents.search_evaluation import Patterns, afterstate_indices, position_indices
+from agents.ntuple.kernel import sum_of
+from agents.search.board import EMPTY, ONE, flips_at, moves_on
+from agents.search.evaluation import Patterns, afterstate_indices, position_indices
 from agents.xorshift import below, next_word, uniform
 from othello_env.bitboard import BitboardArray
 from othello_env.compiled import inlined, kernel, lowest_square, popcount
@@ -55,7 +55,7 @@ class Games(NamedTuple):
     has_previous: npt.NDArray[np.bool_]
 
 
-class Rules(NamedTuple):
+class TDParams(NamedTuple):
     """How games are played.
 
     patterns: where the network looks. margin_share: how much of a result's value is the disc difference; the rest is who has won.
@@ -85,12 +85,12 @@ class Lessons(NamedTuple):
 
 
 @kernel
-def play(games: Any, weights: npt.NDArray[np.float32], rules: Any, lessons: Any) -> None:
+def play(games: Any, weights: npt.NDArray[np.float32], params: Any, lessons: Any) -> None:
     """Choose and make one move in each game, and write what is to be learned of it; ended games begin again.
 
-    games: `Games`. weights: [W], of the network. rules: `Rules`. lessons: `Lessons`.
+    games: `Games`. weights: [W], of the network. params: `Rules`. lessons: `Lessons`.
     """
-    patterns = rules.patterns
+    patterns = params.patterns
     own, opp, side, previous, previous_side = games.own, games.opp, games.side, games.previous, games.previous_side
     random_plies, lookups, errors = games.random_plies, lessons.lookups, lessons.errors
     size = len(patterns.empty_indices)
@@ -99,7 +99,7 @@ def play(games: Any, weights: npt.NDArray[np.float32], rules: Any, lessons: Any)
     for game in range(len(own)):
         mover, other = own[game], opp[game]
         state = next_word(games.random_words[game])
-        explores = random_plies[game] > 0 or uniform(state) < rules.epsilon
+        explores = random_plies[game] > 0 or uniform(state) < params.epsilon
         random_plies[game] = max(0, random_plies[game] - 1)
 
         position_indices(mover, other, popcount(mover | other) + 1, patterns, here)
@@ -108,7 +108,7 @@ def play(games: Any, weights: npt.NDArray[np.float32], rules: Any, lessons: Any)
         while moves != EMPTY:  # in the order of their values one move ahead, the best first
             square = lowest_square(moves)
             moves &= moves - ONE
-            key = _one_move_ahead(mover, other, square, flips_at(mover, other, square), rules, weights, here, after)
+            key = _one_move_ahead(mover, other, square, flips_at(mover, other, square), params, weights, here, after)
             place = num_moves
             while place > 0 and keys[place - 1] < key:
                 keys[place], squares[place] = keys[place - 1], squares[place - 1]
@@ -143,15 +143,15 @@ def play(games: Any, weights: npt.NDArray[np.float32], rules: Any, lessons: Any)
         games.has_previous[game] = not ends
         lessons.ended[game] = ends
         if ends:
-            errors[game, 1] = _error(_result(after_own, after_opp, rules), math.tanh(sum_of(weights, chosen)))
+            errors[game, 1] = _error(_result(after_own, after_opp, params), math.tanh(sum_of(weights, chosen)))
             for k in range(size):
                 lookups[game, 1, k] = chosen[k]
-            own[game], opp[game] = rules.start_own, rules.start_opp
+            own[game], opp[game] = params.start_own, params.start_opp
             side[game] = BLACK
             state = next_word(state)
-            random_plies[game] = np.int64(below(state, np.uint64(rules.most_random_plies + 1)))
+            random_plies[game] = np.int64(below(state, np.uint64(params.most_random_plies + 1)))
             state = next_word(state)
-            is_greedy = uniform(state) < rules.greedy_share
+            is_greedy = uniform(state) < params.greedy_share
             state = next_word(state)
             games.greedy_side[game] = below(state, np.uint64(2)) if is_greedy else NOBODY
         elif replies == EMPTY:
@@ -174,28 +174,28 @@ def _most_discs(own: Any, opp: Any, squares: Any) -> Any:
 
 
 @inlined
-def _result(own: Any, opp: Any, rules: Any) -> Any:
+def _result(own: Any, opp: Any, params: Any) -> Any:
     """The value of a finished game, from -1 to 1, empty squares counted for the winner."""
     difference = popcount(own) - popcount(opp)
     outcome = np.int64(difference > 0) - np.int64(difference < 0)
-    margin = difference + outcome * popcount(rules.patterns.geometry.full & ~(own | opp))
-    return (1 - rules.margin_share) * outcome + rules.margin_share * margin / rules.patterns.num_squares
+    margin = difference + outcome * popcount(params.patterns.geometry.full & ~(own | opp))
+    return (1 - params.margin_share) * outcome + params.margin_share * margin / params.patterns.num_squares
 
 
 @inlined
-def _sum_of_result(own: Any, opp: Any, rules: Any) -> Any:
+def _sum_of_result(own: Any, opp: Any, params: Any) -> Any:
     """The sum of weights that would have the value of a finished game."""
-    return math.atanh(min(max(_result(own, opp, rules), -_HIGHEST_VALUE), _HIGHEST_VALUE))
+    return math.atanh(min(max(_result(own, opp, params), -_HIGHEST_VALUE), _HIGHEST_VALUE))
 
 
 @inlined
-def _one_move_ahead(own: Any, opp: Any, square: Any, flipped: Any, rules: Any, weights: Any, here: Any, after: Any) -> Any:
+def _one_move_ahead(own: Any, opp: Any, square: Any, flipped: Any, params: Any, weights: Any, here: Any, after: Any) -> Any:
     """The sum for an afterstate, or what stands for its result. `here` is what is looked up before the move."""
-    patterns = rules.patterns
+    patterns = params.patterns
     after_own, after_opp = own | flipped | (ONE << np.uint64(square)), opp & ~flipped
     replies = moves_on(after_opp, after_own, patterns.geometry.full)
     if replies == EMPTY and moves_on(after_own, after_opp, patterns.geometry.full) == EMPTY:
-        return _sum_of_result(after_own, after_opp, rules)
+        return _sum_of_result(after_own, after_opp, params)
     afterstate_indices(square, flipped, after_own, after_opp, replies, patterns, here, after)
     return np.float64(sum_of(weights, after))
 
@@ -263,7 +263,7 @@ def play_and_learn(
     num_plies: int,
     totals: npt.NDArray[np.float64],
     games: Any,
-    rules: Any,
+    params: Any,
     num_lookups: int,
     weights: npt.NDArray[np.float32],
     memory: npt.NDArray[np.float64],
@@ -276,10 +276,10 @@ def play_and_learn(
     of the look-ups are no padding.
     """
     num_games = len(games.own)
-    lookups = np.empty((num_games, 2, len(rules.patterns.empty_indices)), dtype=np.int32)
+    lookups = np.empty((num_games, 2, len(params.patterns.empty_indices)), dtype=np.int32)
     lessons = Lessons(lookups, np.empty((num_games, 2), dtype=np.float64), np.empty(num_games, dtype=np.bool_))
     for _ in range(num_plies):
-        play(games, weights, rules, lessons)
+        play(games, weights, params, lessons)
         learn(lookups[:, :, :num_lookups], lessons.errors, weights, memory, mirrored, step_size)
         for game in range(num_games):
             totals[0] += lessons.ended[game]

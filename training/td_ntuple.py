@@ -32,14 +32,14 @@ import numpy.typing as npt
 
 from agents.base import Agent
 from agents.networks import Device
-from agents.ntuple import NTupleNetwork, mirrored_indices, ntuple_agent, straight_and_corner_groups, weights_per_stage
-from agents.search_board import embedded
-from agents.search_evaluation import Patterns, patterns_of
+from agents.ntuple.network import NTupleNetwork, mirrored_indices, ntuple_agent, straight_and_corner_groups, weights_per_stage
+from agents.search.board import embedded
+from agents.search.evaluation import Patterns, patterns_of
 from othello_env import Position, backend
 from othello_env.position import BLACK
 from training.checkpoints import TrainingDivergedError, checkpoint, write_checkpoint
 from training.run import Trainer, check_settings, run_trainer
-from training.td_kernel import ABSOLUTE_ERRORS, ERRORS, NOBODY, NUM_COLUMNS, Games, Rules, play_and_learn
+from training.td_kernel import ABSOLUTE_ERRORS, ERRORS, NOBODY, NUM_COLUMNS, Games, TDParams, play_and_learn
 
 NETWORK_FILE: Final = "ntuple.safetensors"
 CHECKPOINT_KIND: Final = "td_ntuple checkpoint"
@@ -61,9 +61,9 @@ class Settings:
     """Squares along a side of the board."""
     num_stages: int = 6
     """Stages of the game that have their own weights."""
-    members: int = 2
+    ensemble_size: int = 2
     """Networks that learn side by side; the mean of their weights is the result. Each takes a thread."""
-    parallel_games: int = 256
+    num_envs: int = 256
     """Games that a network plays in lockstep. The first ones begin with random moves."""
     margin_share: float = 0.8
     """How much of a game's result is the disc difference, as a share of the board; the rest is who has won."""
@@ -73,7 +73,7 @@ class Settings:
     """Share of the games in which one side turns the most discs: so it is learned how all discs can be lost."""
     step_size: float = 6.0
     """Step size of a weight whose errors all have one sign, shared by the look-ups of a position."""
-    settling_share: float = 0.5
+    annealing_fraction: float = 0.5
     """Share of the run, at its end, in which the step sizes fall to nothing."""
     epsilon: float = 0.1
     """Chance that a move is random. What came before is drawn to the value of the best move all the same."""
@@ -84,9 +84,9 @@ class Settings:
         """Raise `ValueError` for a number that no run can use, with its name."""
         check_settings(
             self,
-            at_least_one=("members", "parallel_games", "num_stages"),
+            at_least_one=("ensemble_size", "num_envs", "num_stages"),
             positive=("step_size",),
-            shares=("greedy_share", "epsilon", "settling_share", "margin_share"),
+            shares=("greedy_share", "epsilon", "annealing_fraction", "margin_share"),
             most_random_plies=self.board_size**2,
         )
         if self.num_stages > self.board_size**2 // 2:
@@ -95,8 +95,8 @@ class Settings:
 
 PRESETS: Final = {
     "minute": Settings(),
-    "ten-minutes": Settings(games=6_000_000, num_stages=8, members=8, evaluate_every=300_000),
-    "hour": Settings(games=24_000_000, num_stages=8, members=16, evaluate_every=1_000_000),
+    "ten-minutes": Settings(games=6_000_000, num_stages=8, ensemble_size=8, evaluate_every=300_000),
+    "hour": Settings(games=24_000_000, num_stages=8, ensemble_size=16, evaluate_every=1_000_000),
 }
 
 
@@ -108,7 +108,7 @@ class Member:
     """
 
     def __init__(self, settings: Settings, patterns: Patterns, start: tuple[np.uint64, np.uint64], rng: np.random.Generator) -> None:
-        num_games, width = settings.parallel_games, len(patterns.empty_indices)
+        num_games, width = settings.num_envs, len(patterns.empty_indices)
         self.weights = np.zeros((settings.num_stages, int(patterns.stage_stride)), dtype=np.float32)
         self.memory = np.zeros((self.weights.size, NUM_COLUMNS))
         self.games = Games(
@@ -165,8 +165,8 @@ class Learner:
         self._mirrored[: len(patterns_mirrored)] = patterns_mirrored
         start = Position.start(board_size)
         discs = np.uint64(embedded(start.own, board_size)), np.uint64(embedded(start.opp, board_size))
-        self.rules = Rules(self.patterns, settings.margin_share, settings.epsilon, settings.random_plies, settings.greedy_share, *discs)
-        rngs = np.random.default_rng(settings.seed).spawn(settings.members)
+        self.params = TDParams(self.patterns, settings.margin_share, settings.epsilon, settings.random_plies, settings.greedy_share, *discs)
+        rngs = np.random.default_rng(settings.seed).spawn(settings.ensemble_size)
         self.members = [Member(settings, self.patterns, discs, rng) for rng in rngs]
 
     def _network(self, weights: npt.NDArray[np.float32]) -> NTupleNetwork:
@@ -194,7 +194,7 @@ class Learner:
         """Play so many moves in all games, learn from each, and start new games where one ends."""
         settings = self.settings
         remaining = max(0.0, 1 - self.games_done / settings.games)
-        settling = min(1.0, remaining / settings.settling_share) if settings.settling_share else 1.0
+        settling = min(1.0, remaining / settings.annealing_fraction) if settings.annealing_fraction else 1.0
         step_size = settings.step_size / self._num_lookups * settling
 
         totals = np.zeros((len(self.members), 3))
@@ -202,12 +202,12 @@ class Learner:
         def play_member(number: int) -> None:
             member = self.members[number]
             learning = (member.weights.reshape(-1), member.memory, self._mirrored, step_size)
-            play_and_learn(num_plies, totals[number], member.games, self.rules, self._num_lookups, *learning)
+            play_and_learn(num_plies, totals[number], member.games, self.params, self._num_lookups, *learning)
 
         backend.run_parts(play_member, len(self.members))
         self.games_done += int(totals[:, 0].sum())
         self._error_sum, self._num_errors = self._error_sum + float(totals[:, 1].sum()), self._num_errors + int(totals[:, 2].sum())
-        self.positions_done += num_plies * settings.parallel_games * len(self.members)
+        self.positions_done += num_plies * settings.num_envs * len(self.members)
 
     def take_metrics(self) -> dict[str, float]:
         """See `training.run.Learner`."""

@@ -17,20 +17,20 @@ from stable_baselines3.common.vec_env import VecEnv
 from stable_baselines3.common.vec_env.base_vec_env import VecEnvIndices, VecEnvObs, VecEnvStepReturn
 
 from othello_env.observation import Observation
-from othello_env.vector_env import OthelloVsOpponentVectorEnv
+from othello_env.vector_env import OthelloVectorEnv
 
 
 class OthelloVecEnv(VecEnv):
-    """`OthelloVsOpponentVectorEnv` as a `VecEnv` for MaskablePPO and other SB3 algorithms.
+    """`OthelloVectorEnv` as a `VecEnv` for MaskablePPO and other SB3 algorithms.
 
     env: made with `autoreset_mode="SameStep"`, as SB3 expects; `ValueError` otherwise. The observation is the planes alone, so
     "MlpPolicy" fits, best with `flat=True` and `dtype="float32"`; the mask goes by `action_masks()`, which MaskablePPO asks for by
     itself. Where a game has ended, `infos[i]["terminal_observation"]` holds what was to be seen then.
     """
 
-    def __init__(self, env: OthelloVsOpponentVectorEnv) -> None:
-        if not isinstance(env, OthelloVsOpponentVectorEnv):
-            raise ValueError(f"{type(env).__name__}: SB3 knows one agent, so it needs OthelloVsOpponentVectorEnv")
+    def __init__(self, env: OthelloVectorEnv) -> None:
+        if not isinstance(env, OthelloVectorEnv):
+            raise ValueError(f"{type(env).__name__}: SB3 knows one agent, so it needs OthelloVectorEnv")
         if env.autoreset_mode != AutoresetMode.SAME_STEP:
             raise ValueError(f"autoreset_mode {env.autoreset_mode.value!r}: SB3 needs {AutoresetMode.SAME_STEP.value!r}")
         self.env = env

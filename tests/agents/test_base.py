@@ -9,8 +9,8 @@ import pytest
 from agents import Agent, make_agent
 from agents.base import AfterstateAgent, best_afterstates
 from othello_env import PASS, Position, PositionBatch
+from tests.agents.ntuple.test_network import network_of
 from tests.agents.test_league import PLAYER
-from tests.agents.test_ntuple import network_of
 
 SPECS = ["random", "greedy", "positional", "positional:table=heur", "positional:table=bench", "ntuple", "league"]
 

@@ -12,9 +12,9 @@ from agents import make_agent
 from agents.human import HumanAgent, QuitGame
 from agents.opponent import AgentOpponent
 from agents.play import main, play_game
-from othello_env import Game, OthelloEnv, OthelloVsOpponentVectorEnv, Position, PositionBatch, sample_legal
+from othello_env import Game, OthelloEnv, OthelloVectorEnv, Position, PositionBatch, sample_legal
+from tests.agents.ntuple.test_network import network_of
 from tests.agents.test_league import PLAYER
-from tests.agents.test_ntuple import network_of
 
 
 def typing(*answers: str) -> tuple[HumanAgent, list[str]]:
@@ -85,12 +85,12 @@ def test_the_command_refuses_an_agent_that_cannot_play_in_one_line(tmp_path: Pat
 @pytest.mark.parametrize("spec", ["greedy", "positional:table=swh"])
 def test_agents_are_opponents_of_single_and_vector_environments(spec: str) -> None:
     opponent = AgentOpponent(make_agent(spec))
-    env = gymnasium.make("othello_env/Othello-v0", opponent=opponent, seat="black").unwrapped
+    env = gymnasium.make("othello_env/Othello-v0", opponent=opponent, color="black").unwrapped
     assert isinstance(env, OthelloEnv)
     env.reset(seed=0)
     env.step(19)
     assert sum(env.position.discs) == 6
-    vector: Any = OthelloVsOpponentVectorEnv(300, opponent=opponent, autoreset_mode="SameStep")
+    vector: Any = OthelloVectorEnv(300, opponent=opponent, autoreset_mode="SameStep")
     observation, _ = vector.reset(seed=0)
     rng, results = np.random.default_rng(0), []
     for _ in range(70):
@@ -101,7 +101,7 @@ def test_agents_are_opponents_of_single_and_vector_environments(spec: str) -> No
 
 
 def test_an_opponent_passes_where_it_must() -> None:
-    env = OthelloEnv(opponent=AgentOpponent(make_agent("greedy")), seat="white", auto_pass=False)
+    env = OthelloEnv(opponent=AgentOpponent(make_agent("greedy")), color="white", auto_pass=False)
     env.reset(options={"moves": "f5f6d3g5h5h4f7"})
     env.step(47)  # h6, after which Black must pass
     assert env.position.side_to_move == 1
@@ -109,7 +109,7 @@ def test_an_opponent_passes_where_it_must() -> None:
 
 
 def test_an_opponent_refuses_another_layout() -> None:
-    env = OthelloEnv(opponent=AgentOpponent(make_agent("greedy")), seat="white", channels="first")
+    env = OthelloEnv(opponent=AgentOpponent(make_agent("greedy")), color="white", channels="first")
     with pytest.raises(ValueError, match=r"observation of shape \(2, 8, 8\)"):
         env.reset()
 

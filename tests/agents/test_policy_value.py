@@ -10,8 +10,8 @@ from agents import AgentSpecError, make_agent
 from agents.networks import Architecture, PolicyValueNetwork, planes_of
 from agents.policy_value import fastest_dtype, load_policy_value_agent, network_evaluator, policy_value_agent
 from othello_env import PositionBatch
+from tests.agents.ntuple.test_network import network_of as ntuple_network
 from tests.agents.test_networks import batch_of, network_of
-from tests.agents.test_ntuple import network_of as ntuple_network
 
 CPU = torch.device("cpu")
 

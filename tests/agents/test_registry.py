@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from agents import Agent, AgentSpecError, agent_specs, make_agent
-from tests.agents.test_ntuple import network_of
+from tests.agents.ntuple.test_network import network_of
 
 
 def test_specs_make_the_agents_they_name(tmp_path: Path) -> None:
@@ -31,7 +31,7 @@ def test_every_spec_is_described() -> None:
         "ntuple:[FILE]",
         "policy_value:[FILE],simulations=INT,device=cpu|cuda|auto,precision=float32|bfloat16|auto",
         "league:FILE,view=mover|black",
-        "alpha_beta:[FILE],evaluation=swh|heur|bench|heuristics|ntuple,depth=INT,seconds=FLOAT,nodes=INT,solver=INT,megabytes=INT",
+        "alpha_beta:[FILE],evaluation=swh|heur|bench|heuristics|ntuple,depth=INT,seconds=FLOAT,nodes=INT,solver=INT,hash_mb=INT",
         "mcts:[FILE],simulations=INT,method=puct|gumbel,rollouts=INT",
         "factory:FUNCTION",
     ]

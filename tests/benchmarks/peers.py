@@ -20,7 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from othello_env import OthelloVectorEnv, Position, PositionBatch, backend, othello_v0, perft, sample_legal, use_compiled, use_numpy
+from othello_env import OthelloSelfPlayVectorEnv, Position, PositionBatch, backend, othello_v0, sample_legal, use_compiled, use_numpy
+from othello_env.perft import perft
 from tests.conftest import SHARED_DATA
 
 # A contestant does a fixed amount of work and returns how much that was; it prepares itself before it is handed over.
@@ -141,7 +142,7 @@ def vector_steps() -> None:
     """Vector environments that deliver observation and mask as arrays at every step, finished games restarting, random actions."""
 
     def ours(num_envs: int, **options: Any) -> Contestant:
-        env, rng = OthelloVectorEnv(num_envs, autoreset_mode="SameStep", **options), np.random.default_rng(0)
+        env, rng = OthelloSelfPlayVectorEnv(num_envs, autoreset_mode="SameStep", **options), np.random.default_rng(0)
         observation, _ = env.reset(seed=0)
         steps = max(60, 1_000_000 // num_envs)
 
@@ -153,7 +154,7 @@ def vector_steps() -> None:
 
         return work
 
-    contestants = {f"OthelloVectorEnv, {size} games": ours(size) for size in (4_096, 16_384, 1_024)}
+    contestants = {f"OthelloSelfPlayVectorEnv, {size} games": ours(size) for size in (4_096, 16_384, 1_024)}
     if has("pgx"):
         contestants |= {f"pgx, {size} games": pgx_steps(size) for size in (1_024, 4_096)}
     compare("Vector environment, observation and mask at every step", "steps/s", contestants)
@@ -359,8 +360,7 @@ def lockstep_games() -> None:
         plan = SearchPlan(settings.simulations, settings.simulations, 1.0)
         rng = np.random.default_rng(0)
         together, single = (
-            SelfPlay(size, 8, search=settings.search(), random_plies=settings.random_plies, rng=rng)
-            for size in (settings.parallel_games, 1)
+            SelfPlay(size, 8, search=settings.search(), random_plies=settings.random_plies, rng=rng) for size in (settings.num_envs, 1)
         )
 
         def play(games: SelfPlay, asked: Any, num_moves: int) -> float:
@@ -370,13 +370,13 @@ def lockstep_games() -> None:
             return float(games.plies_done - before)
 
         contestants: dict[str, Contestant] = {
-            f"{settings.parallel_games} games in lockstep": lambda: play(together, timed, settings.parallel_games),
+            f"{settings.num_envs} games in lockstep": lambda: play(together, timed, settings.num_envs),
             "one game at a time": lambda: play(single, evaluator, 30),
         }
-        play(together, timed, settings.parallel_games)
+        play(together, timed, settings.num_envs)
         timed.seconds, timed.calls = 0.0, []
         start = time.perf_counter()
-        play(together, timed, settings.parallel_games)
+        play(together, timed, settings.num_envs)
         share = timed.seconds / (time.perf_counter() - start)
         leaves = f"{settings.leaves_per_call} at most of a game at a time"
         compare(f"AlphaZero self-play, {settings.simulations} simulations a move, {leaves}", "moves/s", contestants, rounds=3)
@@ -406,7 +406,7 @@ class _TimedEvaluator:
 
 def endgames() -> None:
     """The FFO endgame suite's #1 to #20, solved exactly on one core: ours against GRhino, where both the suite and it are there."""
-    from agents.endgame import Solver
+    from agents.search.endgame import Solver
     from tests.rhino import RHINO, Rhino
 
     suite = SHARED_DATA / "ffo.tsv"
@@ -422,7 +422,7 @@ def endgames() -> None:
         assert all(solver.solve(position).score == score for position, score in first)
         return len(first)
 
-    contestants: dict[str, Contestant] = {"agents.endgame": ours}
+    contestants: dict[str, Contestant] = {"agents.search.endgame": ours}
     with contextlib.ExitStack() as stack:
         if RHINO.is_file():
             rhino = stack.enter_context(Rhino())
@@ -442,8 +442,8 @@ def endgames() -> None:
 
 def searches() -> None:
     """Alpha-beta with each kind of evaluation: nodes per second on one core."""
-    from agents.alpha_beta import AlphaBetaAgent, alpha_beta_agent
     from agents.registry import SHIPPED_NTUPLE
+    from agents.search.alpha_beta import AlphaBetaAgent, alpha_beta_agent
     from training.evaluation.openings import random_openings
 
     positions = random_openings(20, 20, rng=np.random.default_rng(0))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from othello_env import OthelloVectorEnv, OthelloVsOpponentVectorEnv, othello_v0
+from othello_env import OthelloSelfPlayVectorEnv, OthelloVectorEnv, othello_v0
 from tests.conftest import REPOSITORY
 
 pytestmark = pytest.mark.frameworks
@@ -30,7 +30,7 @@ class Counts:
 def counts(monkeypatch: pytest.MonkeyPatch) -> Counts:
     counts = Counts()
     enter, end = othello_v0.raw_env._enter, othello_v0.raw_env.end_with_illegal_move
-    vector_step = OthelloVectorEnv.step
+    vector_step = OthelloSelfPlayVectorEnv.step
 
     def counting_enter(self: Any, *arguments: Any, **options: Any) -> None:
         enter(self, *arguments, **options)
@@ -54,7 +54,7 @@ def counts(monkeypatch: pytest.MonkeyPatch) -> Counts:
 
     monkeypatch.setattr(othello_v0.raw_env, "_enter", counting_enter)
     monkeypatch.setattr(othello_v0.raw_env, "end_with_illegal_move", counting_end)
-    monkeypatch.setattr(OthelloVectorEnv, "step", counting_step)
+    monkeypatch.setattr(OthelloSelfPlayVectorEnv, "step", counting_step)
     return counts
 
 
@@ -116,11 +116,9 @@ def test_rllib_trains_one_policy_for_both(counts: Counts) -> None:
     check(counts, 2000)
 
 
-def share_won(model: Any, seat: Any, games: int) -> float:
+def share_won(model: Any, color: Any, games: int) -> float:
     """Of the first game in each place, against the random opponent; an illegal move raises."""
-    env = OthelloVsOpponentVectorEnv(
-        games, seat=seat, autoreset_mode="SameStep", flat=True, dtype="float32", legal_plane=True, illegal="raise"
-    )
+    env = OthelloVectorEnv(games, color=color, autoreset_mode="SameStep", flat=True, dtype="float32", legal_plane=True, illegal="raise")
     observation, _ = env.reset(seed=7)
     results = np.full(games, np.nan)
     while np.isnan(results).any():
@@ -137,21 +135,21 @@ def test_sb3_learns_to_beat_the_random_opponent_with_both_colours() -> None:
     model = namespace["model"]
     assert model.num_timesteps >= 200_000
     untrained = contrib.MaskablePPO("MlpPolicy", model.get_env(), policy_kwargs={"net_arch": [512, 512]}, seed=0)
-    scores = [share_won(model, seat, 200) for seat in ("black", "white")]
+    scores = [share_won(model, color, 200) for color in ("black", "white")]
     assert np.mean(scores) >= 0.75
-    assert np.mean(scores) > np.mean([share_won(untrained, seat, 200) for seat in ("black", "white")]) + 0.2
+    assert np.mean(scores) > np.mean([share_won(untrained, color, 200) for color in ("black", "white")]) + 0.2
 
 
 def test_the_sb3_adapter_does_what_a_vec_env_must() -> None:
     pytest.importorskip("stable_baselines3")
     from othello_env.adapters.sb3 import OthelloVecEnv
 
-    games = OthelloVsOpponentVectorEnv(8, autoreset_mode="SameStep", board_size=4)
+    games = OthelloVectorEnv(8, autoreset_mode="SameStep", board_size=4)
     env = OthelloVecEnv(games)
     with pytest.raises(ValueError, match="'NextStep': SB3 needs 'SameStep'"):
-        OthelloVecEnv(OthelloVsOpponentVectorEnv(2))
-    with pytest.raises(ValueError, match="OthelloVectorEnv: SB3 knows one agent"):
-        OthelloVecEnv(OthelloVectorEnv(2, autoreset_mode="SameStep"))  # type: ignore[arg-type]
+        OthelloVecEnv(OthelloVectorEnv(2))
+    with pytest.raises(ValueError, match="OthelloSelfPlayVectorEnv: SB3 knows one agent"):
+        OthelloVecEnv(OthelloSelfPlayVectorEnv(2, autoreset_mode="SameStep"))  # type: ignore[arg-type]
     env.seed(3)
     first = env.reset()
     env.seed(3)
@@ -187,7 +185,7 @@ def test_sb3s_own_tools_work_with_the_adapter(tmp_path: Path) -> None:
 
     from othello_env.adapters.sb3 import OthelloVecEnv
 
-    games = OthelloVsOpponentVectorEnv(8, autoreset_mode="SameStep", board_size=4, flat=True, dtype="float32", illegal="raise")
+    games = OthelloVectorEnv(8, autoreset_mode="SameStep", board_size=4, flat=True, dtype="float32", illegal="raise")
     env = VecMonitor(OthelloVecEnv(games))
     model = contrib.MaskablePPO("MlpPolicy", env, n_steps=32, batch_size=64, seed=0)
     model.learn(1000)

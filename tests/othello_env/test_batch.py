@@ -30,7 +30,7 @@ def assert_rows(positions: PositionBatch, expected: list[Position]) -> None:
     np.testing.assert_array_equal(positions.outcome, np.array(outcomes, dtype=np.float32))
     n = positions.board_size
     masks = [[int(s in (position.legal_squares() or (n * n,))) for s in range(n * n + 1)] for position in expected]
-    assert positions.legal_mask().tolist() == masks
+    assert positions.legal_action_mask().tolist() == masks
 
 
 @given(same_size_positions)
@@ -170,7 +170,7 @@ def test_finished_rows_take_the_pass_and_stay() -> None:
 def test_without_automatic_passes_the_pass_is_a_move() -> None:
     blocked = Position.parse("XO" + "-" * 62 + " O")
     games = PositionBatch.from_positions([blocked], auto_pass=False)
-    assert games.legal_mask()[0].nonzero()[0].tolist() == [PASS]
+    assert games.legal_action_mask()[0].nonzero()[0].tolist() == [PASS]
     assert games.sample_moves(np.random.default_rng(0)).tolist() == [PASS]
     games.step([PASS])
     assert list(games) == [blocked.resolve_pass()]
@@ -264,7 +264,7 @@ def test_an_empty_batch_is_a_batch() -> None:
     games = PositionBatch.start(0)
     games.step(np.empty(0, dtype=np.int64))
     assert len(games) == len(games.afterstates()) == len(games.children()) == 0
-    assert games.legal_mask().shape == (0, 65)
+    assert games.legal_action_mask().shape == (0, 65)
 
 
 def test_the_same_seed_samples_the_same_moves() -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from othello_env import OthelloVectorEnv, Position, PositionBatch, backend, bitboard, sample_legal
+from othello_env import OthelloSelfPlayVectorEnv, Position, PositionBatch, backend, bitboard, sample_legal
 from othello_env.bitboard import FULL, BitboardArray
 from othello_env.squares import BOARD_SIZES
 from tests.conftest import REPOSITORY
@@ -253,7 +253,9 @@ def test_a_forked_process_has_threads_of_its_own() -> None:
 def test_compiled_code_is_found_again_by_the_next_process() -> None:
     """Whatever compiled functions call lies with them on disk: code that refers to itself in two ways crashes when it is loaded."""
     code = (
-        "from othello_env import Position, perft\nprint(perft(Position.start(), 8))\n" + PLAY.replace("SIZE", "1000") + "print(len(games))"
+        "from othello_env import Position\nfrom othello_env.perft import perft\nprint(perft(Position.start(), 8))\n"
+        + PLAY.replace("SIZE", "1000")
+        + "print(len(games))"
     )
     for _ in range(2):
         assert in_a_fresh_process(code) == ["390216", "1000"]
@@ -314,7 +316,7 @@ def test_a_number_of_threads_that_is_none_is_refused(text: str, monkeypatch: pyt
 
 def test_vector_environments_play_the_same_games() -> None:
     def play() -> list[Any]:
-        env = OthelloVectorEnv(300, autoreset_mode="SameStep", auto_pass=False)
+        env = OthelloSelfPlayVectorEnv(300, autoreset_mode="SameStep", auto_pass=False)
         rng = np.random.default_rng(4)
         observation, _ = env.reset(seed=3)
         seen: list[Any] = []

@@ -15,8 +15,8 @@ from othello_env import Game, IllegalMoveError, OpponentError, OthelloEnv, Posit
 NINE_MOVES = "f5f4c3c6c5d6f3c4"  # Black wins with c7 next
 OPTIONS: list[dict[str, Any]] = [
     {},
-    {"seat": "white"},
-    {"board_size": 4, "auto_pass": False, "seat": "black"},
+    {"color": "white"},
+    {"board_size": 4, "auto_pass": False, "color": "black"},
     {"channels": "first", "dtype": "float32", "legal_plane": True},
     {"render_mode": "rgb_array", "flat": True, "dtype": "bool", "reward": "disc_difference"},
     {"render_mode": "ansi", "illegal": "random"},
@@ -35,20 +35,20 @@ def test_gymnasiums_checker_has_nothing_to_say(options: dict[str, Any], monkeypa
         check_env(gymnasium.make("othello_env/Othello-v0", **options).unwrapped)
 
 
-@pytest.mark.parametrize("seat", ["black", "white", "random"])
+@pytest.mark.parametrize("color", ["black", "white", "random"])
 @pytest.mark.parametrize("auto_pass", [True, False])
-def test_the_learner_sees_its_own_turns_wins_losses_and_draws(seat: Any, auto_pass: bool) -> None:
-    env = OthelloEnv(seat=seat, board_size=4, auto_pass=auto_pass)
+def test_the_learner_sees_its_own_turns_wins_losses_and_draws(color: Any, auto_pass: bool) -> None:
+    env = OthelloEnv(color=color, board_size=4, auto_pass=auto_pass)
     rng = np.random.default_rng(0)
     rewards: dict[float, int] = {1.0: 0, -1.0: 0, 0.0: 0}
-    seats = set()
+    colors = set()
     for seed in range(150):
         observation, info = env.reset(seed=seed)
         terminated = False
-        seats.add(info["seat"])
+        colors.add(info["color"])
         while not terminated:
             position = env.position
-            assert position.side_to_move == info["seat"]
+            assert position.side_to_move == info["color"]
             assert np.flatnonzero(observation["action_mask"]).tolist() == list(position.legal_squares())
             assert observation["action_mask"].tolist() == info["action_mask"].tolist() == env.action_masks().tolist()
             assert env.action_masks().dtype == np.bool_
@@ -57,12 +57,12 @@ def test_the_learner_sees_its_own_turns_wins_losses_and_draws(seat: Any, auto_pa
             assert (type(reward), type(terminated), truncated) == (float, bool, False)
             assert terminated or reward == 0
         outcome = env.position.outcome
-        assert reward == (outcome if info["seat"] == 0 else -outcome)
+        assert reward == (outcome if info["color"] == 0 else -outcome)
         assert np.flatnonzero(info["action_mask"]).tolist() == [16]
-        own = env.position.discs[info["seat"]]
+        own = env.position.discs[info["color"]]
         assert observation["observation"][..., 0].sum() == own
         rewards[reward] += 1
-    assert seats == ({0} if seat == "black" else {1} if seat == "white" else {0, 1})
+    assert colors == ({0} if color == "black" else {1} if color == "white" else {0, 1})
     assert min(rewards.values()) > 0
 
 
@@ -70,7 +70,7 @@ def test_a_game_that_the_opponents_move_ends_is_lost_in_the_same_step() -> None:
     def opponent(observation: np.ndarray, mask: np.ndarray, rng: np.random.Generator) -> int:
         return 50
 
-    env = OthelloEnv(opponent=opponent, seat="white")
+    env = OthelloEnv(opponent=opponent, color="white")
     env.reset(options={"moves": NINE_MOVES[:-2]})
     _, reward, terminated, _, _ = env.step(26)  # c4, after which the opponent's c7 takes the last disc
     assert (reward, terminated) == (-1.0, True)
@@ -78,32 +78,32 @@ def test_a_game_that_the_opponents_move_ends_is_lost_in_the_same_step() -> None:
 
 def test_the_reset_options_set_the_game_up() -> None:
     env = OthelloEnv(opponent=first_legal)
-    _, info = env.reset(options={"seat": "black", "moves": "f5d6"})
-    assert (env.position, info["seat"]) == (Game.parse("f5d6").final, 0)
-    _, info = env.reset(options={"seat": "white", "moves": "f5d6"})
+    _, info = env.reset(options={"color": "black", "moves": "f5d6"})
+    assert (env.position, info["color"]) == (Game.parse("f5d6").final, 0)
+    _, info = env.reset(options={"color": "white", "moves": "f5d6"})
     assert sum(env.position.discs) == 7  # the opponent has moved
-    assert (env.position.side_to_move, info["seat"], info["ply"]) == (1, 1, 1)
+    assert (env.position.side_to_move, info["color"], info["ply"]) == (1, 1, 1)
     first, second = (env.reset(seed=3, options={"random_plies": 6})[0]["observation"].tolist() for _ in range(2))
     assert first == second
 
 
 @pytest.mark.parametrize("action", [0, 64, 65, -1, 10**20])
 def test_an_illegal_action_does_what_was_asked_for(action: int) -> None:
-    env = OthelloEnv(seat="black")
+    env = OthelloEnv(color="black")
     env.reset(seed=0)
     observation, reward, terminated, _, info = env.step(action)
     assert (reward, terminated, info["illegal"]) == (-1.0, True, True)
     assert np.flatnonzero(observation["action_mask"]).tolist() == [64]
     assert env.position == Position.start()
 
-    env = OthelloEnv(seat="black", illegal="raise")
+    env = OthelloEnv(color="black", illegal="raise")
     env.reset(seed=0)
     with pytest.raises(IllegalMoveError, match="illegal for black"):
         env.step(action)
     assert env.position == Position.start()
     env.step(19)
 
-    env = OthelloEnv(seat="black", illegal="random")
+    env = OthelloEnv(color="black", illegal="random")
     env.reset(seed=0)
     _, reward, terminated, _, info = env.step(action)
     assert (reward, terminated, info["illegal"]) == (0.0, False, True)
@@ -112,7 +112,7 @@ def test_an_illegal_action_does_what_was_asked_for(action: int) -> None:
 
 @pytest.mark.parametrize("action", [19.0, float("nan"), "d3", None, np.array([19, 26])])
 def test_what_is_no_integer_is_no_action(action: Any) -> None:
-    env = OthelloEnv(seat="black")
+    env = OthelloEnv(color="black")
     env.reset(seed=0)
     with pytest.raises(TypeError):
         env.step(action)
@@ -120,7 +120,7 @@ def test_what_is_no_integer_is_no_action(action: Any) -> None:
 
 
 def test_a_step_after_the_end_or_before_the_start_is_refused() -> None:
-    env = OthelloEnv(seat="black")
+    env = OthelloEnv(color="black")
     with pytest.raises(ValueError, match="call reset"):
         env.step(19)
     env.reset(options={"moves": NINE_MOVES})
@@ -142,7 +142,7 @@ def test_an_opponent_that_fails_is_named_and_nothing_has_changed(answer: Any, me
         return answer() if fails else first_legal(observation, mask, rng)
 
     fails = True
-    env = OthelloEnv(opponent=opponent, seat="black")
+    env = OthelloEnv(opponent=opponent, color="black")
     env.reset(seed=0)
     with pytest.raises(OpponentError, match=message) as caught:
         env.step(19)
@@ -154,8 +154,8 @@ def test_an_opponent_that_fails_is_named_and_nothing_has_changed(answer: Any, me
 
 
 def test_a_start_that_leaves_the_learner_no_turn_is_refused() -> None:
-    env = OthelloEnv(opponent=lambda observation, mask, rng: 50, seat="white")
-    env.reset(seed=0, options={"seat": "black"})
+    env = OthelloEnv(opponent=lambda observation, mask, rng: 50, color="white")
+    env.reset(seed=0, options={"color": "black"})
     before = env.position
     for options in ({"position": "X" * 64 + " O"}, {"moves": NINE_MOVES}):
         with pytest.raises(ValueError, match="over before the learner's first turn"):
@@ -166,7 +166,7 @@ def test_a_start_that_leaves_the_learner_no_turn_is_refused() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"seat": "red"}, "seat 'red': expected one of random, black, white"),
+        ({"color": "red"}, "color 'red': expected one of random, black, white"),
         ({"opponent": "random"}, "opponent 'random': expected a callable"),
         ({"illegal": "ignore"}, "illegal 'ignore'"),
         ({"render_mode": "ascii"}, "render_mode 'ascii'"),
@@ -196,8 +196,8 @@ def test_copies_and_pickles_go_on_like_the_original() -> None:
 
 
 def test_the_disc_difference_is_the_learners() -> None:
-    for seat, sign in (("black", 1), ("white", -1)):
-        env = OthelloEnv(reward="disc_difference", scoring="empties_to_winner", seat=seat, opponent=first_legal)  # type: ignore[arg-type]
+    for color, sign in (("black", 1), ("white", -1)):
+        env = OthelloEnv(reward="disc_difference", scoring="empties_to_winner", color=color, opponent=first_legal)  # type: ignore[arg-type]
         env.reset(seed=0)
         terminated, reward = False, 0.0
         while not terminated:
@@ -214,14 +214,14 @@ def test_a_failure_leaves_the_generator_as_it_was() -> None:
             raise RuntimeError("two\nlines")
         return int(np.flatnonzero(mask)[0])
 
-    env = OthelloEnv(opponent=opponent, seat="black")
+    env = OthelloEnv(opponent=opponent, color="black")
     env.reset(seed=0)
     before = env.get_state()
     fails = True
     with pytest.raises(OpponentError, match="the opponent raised RuntimeError: two lines"):
         env.step(19)
     with pytest.raises(OpponentError):
-        env.reset(seed=5, options={"seat": "white"})
+        env.reset(seed=5, options={"color": "white"})
     with pytest.raises(ValueError, match="option moves"):
         env.reset(seed=6, options={"moves": 5})
     with pytest.raises(ValueError, match="expected a dict"):
@@ -230,7 +230,7 @@ def test_a_failure_leaves_the_generator_as_it_was() -> None:
 
 
 def test_a_reward_function_that_raises_leaves_the_game_as_it_was() -> None:
-    env = OthelloEnv(reward=lambda position: None, seat="black")  # type: ignore[arg-type, return-value]
+    env = OthelloEnv(reward=lambda position: None, color="black")  # type: ignore[arg-type, return-value]
     env.reset(options={"moves": NINE_MOVES})
     before = env.position
     with pytest.raises(TypeError):
@@ -260,7 +260,7 @@ def test_clones_and_states_go_on_like_the_original() -> None:
 
 
 def test_the_last_move_is_shown() -> None:
-    env = OthelloEnv(render_mode="ansi", opponent=first_legal, seat="black")
+    env = OthelloEnv(render_mode="ansi", opponent=first_legal, color="black")
     env.reset(seed=0)
     assert "after" not in str(env.render())
     env.step(19)

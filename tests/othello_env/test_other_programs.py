@@ -32,7 +32,7 @@ def test_open_spiel_agrees_at_every_step_of_random_games(num_games: int) -> None
     game = pyspiel.load_game("othello")
     states = [game.new_initial_state() for _ in range(num_games)]
     for positions, moves in random_games(num_games):
-        masks, over, side = positions.legal_mask(), positions.is_over.tolist(), positions.side_to_move.tolist()
+        masks, over, side = positions.legal_action_mask(), positions.is_over.tolist(), positions.side_to_move.tolist()
         outcomes = positions.outcome
         for row, state in enumerate(states):
             # OpenSpiel ends a game when the board is full, or after a pass of each side.
@@ -52,7 +52,7 @@ def test_rust_reversi_agrees_at_every_step_of_random_games(num_games: int) -> No
     rust_reversi = pytest.importorskip("rust_reversi")
     boards = [rust_reversi.Board() for _ in range(num_games)]
     for positions, moves in random_games(num_games):
-        masks, lines = positions.legal_mask(), [str(position)[:PASS] for position in positions]
+        masks, lines = positions.legal_action_mask(), [str(position)[:PASS] for position in positions]
         for row, board in enumerate(boards):
             white = board.get_turn() == rust_reversi.Turn.WHITE
             assert board.is_game_over() == positions.is_over[row]

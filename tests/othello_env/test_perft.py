@@ -8,8 +8,8 @@ from typing import get_args
 import numpy as np
 import pytest
 
-from othello_env import Game, Position, perft
-from othello_env.perft import Passes
+from othello_env import Game, Position
+from othello_env.perft import Passes, perft
 
 # Counted by two independent programs, a bitboard and a mailbox one; the 8x8 numbers with passes as plies are also aartbik's
 # (www.aartbik.com/MISC/reversi.html), those with free passes Egaroucid's. Games over before the full depth count once.

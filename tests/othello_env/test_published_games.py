@@ -46,7 +46,7 @@ def test_wthor_games_are_legal_and_end_with_their_scores(shared_data: Path, name
     for ply in range(60):
         playing = [row for row in range(num_games) if ply < len(moves[row])]
         assert not games.is_over[playing].any()
-        legal = games.legal_mask()
+        legal = games.legal_action_mask()
         assert all(legal[row, moves[row][ply]] for row in playing)
         games_left = games.take(playing)  # type: ignore[arg-type]
         games_left.step([moves[row][ply] for row in playing])

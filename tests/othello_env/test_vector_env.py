@@ -15,8 +15,8 @@ from othello_env import (
     Game,
     IllegalMoveError,
     OpponentError,
+    OthelloSelfPlayVectorEnv,
     OthelloVectorEnv,
-    OthelloVsOpponentVectorEnv,
     Position,
     PositionBatch,
     othello_v0,
@@ -24,7 +24,7 @@ from othello_env import (
 from othello_env.vector_env import sample_legal
 
 MODES = list(AutoresetMode)
-BOTH = [OthelloVectorEnv, OthelloVsOpponentVectorEnv]
+BOTH = [OthelloSelfPlayVectorEnv, OthelloVectorEnv]
 SELF_PLAY_INFOS = {"to_move", "mover", "rewards_both", "passed", "ply", "illegal"}
 # Black wins with c7 in this game, by taking the last disc.
 NINE_MOVES = "f5f4c3c6c5d6f3c4"
@@ -38,7 +38,7 @@ def play(env: Any, observation: Any, rng: np.random.Generator) -> Any:
 @pytest.mark.parametrize("options", [{}, {"board_size": 4}, {"board_size": 6, "auto_pass": False}, {"board_size": 4, "random_plies": 3}])
 def test_self_play_is_what_single_games_are(mode: AutoresetMode, options: dict[str, Any]) -> None:
     """Every game is followed on a `Position`; what the infos and the rewards say is checked against it."""
-    env = OthelloVectorEnv(24, autoreset_mode=mode, **options)
+    env = OthelloSelfPlayVectorEnv(24, autoreset_mode=mode, **options)
     rng = np.random.default_rng(0)
     observation, infos = env.reset(seed=1)
     positions = list(env.positions)
@@ -94,24 +94,24 @@ def test_self_play_is_what_single_games_are(mode: AutoresetMode, options: dict[s
 
 
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("seat", ["black", "white", "random"])
-def test_the_learner_sees_its_own_turns_wins_and_losses(mode: AutoresetMode, seat: Any) -> None:
-    env = OthelloVsOpponentVectorEnv(50, autoreset_mode=mode, seat=seat, board_size=4)
+@pytest.mark.parametrize("color", ["black", "white", "random"])
+def test_the_learner_sees_its_own_turns_wins_and_losses(mode: AutoresetMode, color: Any) -> None:
+    env = OthelloVectorEnv(50, autoreset_mode=mode, color=color, board_size=4)
     rng = np.random.default_rng(0)
     observation, infos = env.reset(seed=1)
     waiting = np.zeros(50, dtype=bool)
     seen = {1.0: 0, -1.0: 0, 0.0: 0}
-    seats: set[int] = set()
+    colors: set[int] = set()
     for _ in range(120):
         if mode == AutoresetMode.DISABLED and waiting.any():
             observation, infos = env.reset(options={"reset_mask": waiting})
             waiting[:] = False
-        seats |= set(infos["seat"].tolist())
-        assert (env.positions.side_to_move == infos["seat"])[~waiting].all()
+        colors |= set(infos["color"].tolist())
+        assert (env.positions.side_to_move == infos["color"])[~waiting].all()
         own = observation["observation"][..., 0].reshape(50, 16)
-        expected = np.where(infos["seat"] == 0, env.positions.discs[:, 0], env.positions.discs[:, 1])
+        expected = np.where(infos["color"] == 0, env.positions.discs[:, 0], env.positions.discs[:, 1])
         assert own.sum(axis=1).tolist() == expected.tolist()
-        held = infos["seat"].copy()
+        held = infos["color"].copy()
         observation, rewards, terminated, _, infos = play(env, observation, rng)
         if mode != AutoresetMode.SAME_STEP:
             for row in np.flatnonzero(terminated).tolist():
@@ -122,7 +122,7 @@ def test_the_learner_sees_its_own_turns_wins_and_losses(mode: AutoresetMode, sea
             seen[reward] += 1
         assert (rewards[~terminated] == 0).all()
         waiting = terminated & (mode != AutoresetMode.SAME_STEP)
-    assert seats == ({0} if seat == "black" else {1} if seat == "white" else {0, 1})
+    assert colors == ({0} if color == "black" else {1} if color == "white" else {0, 1})
     assert min(seen.values()) > 0
 
 
@@ -136,7 +136,7 @@ def test_a_game_that_the_opponents_move_ends_is_lost_in_the_same_step() -> None:
         return np.array([wanted])
 
     start = Game.parse(NINE_MOVES[:-2]).final
-    env = OthelloVsOpponentVectorEnv(1, opponent=opponent, seat="white", openings=[start], autoreset_mode="Disabled")
+    env = OthelloVectorEnv(1, opponent=opponent, color="white", openings=[start], autoreset_mode="Disabled")
     env.reset(seed=0)
     assert env.positions[0] == start
     _, rewards, terminated, _, _ = env.step([26])  # c4
@@ -155,7 +155,7 @@ def test_the_opponent_is_asked_for_all_games_at_once_and_sees_its_own_side() -> 
             assert own.tolist() == opp.tolist() == [2] * len(own)
         return sample_legal(mask, rng)
 
-    env = OthelloVsOpponentVectorEnv(40, opponent=opponent, seat="white")
+    env = OthelloVectorEnv(40, opponent=opponent, color="white")
     observation, _ = env.reset(seed=0)
     assert asked == [40]
     assert (observation["observation"][..., 0].sum(axis=(1, 2)) == 1).all()  # one disc was turned
@@ -166,13 +166,13 @@ def test_the_opponent_is_asked_for_all_games_at_once_and_sees_its_own_side() -> 
 @pytest.mark.parametrize("kind", BOTH)
 @pytest.mark.parametrize("mode", MODES)
 def test_an_illegal_action_ends_only_its_own_game(kind: Any, mode: AutoresetMode) -> None:
-    env = kind(4, autoreset_mode=mode, **({"seat": "black"} if kind is OthelloVsOpponentVectorEnv else {}))
+    env = kind(4, autoreset_mode=mode, **({"color": "black"} if kind is OthelloVectorEnv else {}))
     env.reset(seed=0)
     observation, rewards, terminated, _, infos = env.step([19, 0, 64, 26])
     assert terminated.tolist() == [False, True, True, False]
     assert rewards.tolist() == [0, -1, -1, 0]
     assert infos["illegal"].tolist() == [False, True, True, False]
-    if kind is OthelloVectorEnv:
+    if kind is OthelloSelfPlayVectorEnv:
         assert infos["rewards_both"].tolist() == [[0, 0], [-1, 0], [-1, 0], [0, 0]]
     ended = infos["final_obs"] if mode == AutoresetMode.SAME_STEP else observation
     assert [np.flatnonzero(mask).tolist() for mask in ended["action_mask"][1:3]] == [[64], [64]]
@@ -189,7 +189,7 @@ def test_an_illegal_action_ends_only_its_own_game(kind: Any, mode: AutoresetMode
 @pytest.mark.parametrize("kind", BOTH)
 @pytest.mark.parametrize("mode", MODES)
 def test_a_game_that_follows_an_illegal_action_is_a_whole_game(kind: Any, mode: AutoresetMode) -> None:
-    env = kind(4, autoreset_mode=mode, **({"seat": "white"} if kind is OthelloVsOpponentVectorEnv else {}))
+    env = kind(4, autoreset_mode=mode, **({"color": "white"} if kind is OthelloVectorEnv else {}))
     env.reset(seed=0)
     observation, _, terminated, _, _ = env.step([64] * 4)
     assert terminated.all()
@@ -247,9 +247,7 @@ def failing(position: Position) -> float:
 @pytest.mark.parametrize("mode", MODES)
 def test_a_reward_function_that_raises_leaves_everything_as_it_was(kind: Any, mode: AutoresetMode) -> None:
     start = Game.parse(NINE_MOVES).final
-    env = kind(
-        2, openings=[start], reward=failing, autoreset_mode=mode, **({"seat": "black"} if kind is OthelloVsOpponentVectorEnv else {})
-    )
+    env = kind(2, openings=[start], reward=failing, autoreset_mode=mode, **({"color": "black"} if kind is OthelloVectorEnv else {}))
     env.reset(seed=0)
     before = env.get_state()
     with pytest.raises(RuntimeError, match="no reward today"):
@@ -269,7 +267,7 @@ def test_an_interrupted_step_leaves_everything_as_it_was() -> None:
             raise KeyboardInterrupt
         return sample_legal(mask, rng)
 
-    env = OthelloVsOpponentVectorEnv(2, opponent=opponent, seat="black")
+    env = OthelloVectorEnv(2, opponent=opponent, color="black")
     env.reset(seed=0)
     before = env.get_state()
     interrupts = True
@@ -286,11 +284,11 @@ def test_a_start_that_leaves_the_learner_no_turn_is_drawn_again_or_refused() -> 
         return np.where(mask[:, 50] == 1, 50, sample_legal(mask, rng))
 
     ending, other = Game.parse(NINE_MOVES).final, Position.start()
-    env = OthelloVsOpponentVectorEnv(40, opponent=last_disc, seat="white", openings=[ending, other])
+    env = OthelloVectorEnv(40, opponent=last_disc, color="white", openings=[ending, other])
     env.reset(seed=0)
     assert not env.positions.is_over.any()
     assert {sum(position.discs) for position in env.positions} == {5}
-    env = OthelloVsOpponentVectorEnv(2, opponent=last_disc, seat="white", openings=[ending])
+    env = OthelloVectorEnv(2, opponent=last_disc, color="white", openings=[ending])
     with pytest.raises(ValueError, match="env 0: the game is over before the learner's first turn"):
         env.reset(seed=0)
 
@@ -304,24 +302,24 @@ def test_openings_are_set_up_as_the_aec_environment_sets_them_up(auto_pass: bool
         aec.reset(options={"moves" if text[1].isdigit() else "position": text})
         expected.append(aec.position)
     for text, position in zip(texts, expected, strict=True):
-        env = OthelloVectorEnv(1, openings=[text], auto_pass=auto_pass)
+        env = OthelloSelfPlayVectorEnv(1, openings=[text], auto_pass=auto_pass)
         env.reset()
         assert env.positions[0] == position
 
 
 @pytest.mark.parametrize("auto_pass", [True, False])
 def test_random_plies_are_discs_placed(auto_pass: bool) -> None:
-    env = OthelloVectorEnv(2000, board_size=4, auto_pass=auto_pass, random_plies=6)
+    env = OthelloSelfPlayVectorEnv(2000, board_size=4, auto_pass=auto_pass, random_plies=6)
     env.reset(seed=0)
     assert set(env.positions.discs.sum(axis=1).tolist()) == {10}
     assert (env.positions.legal_moves == 0).any() == (not auto_pass)
 
 
 def test_states_of_other_environments_are_refused_whole() -> None:
-    env = OthelloVsOpponentVectorEnv(2)
+    env = OthelloVectorEnv(2)
     env.reset(seed=0)
     before = list(env.positions)
-    others = [OthelloVectorEnv(2), OthelloVsOpponentVectorEnv(2, auto_pass=False), OthelloVsOpponentVectorEnv(2, board_size=6)]
+    others = [OthelloSelfPlayVectorEnv(2), OthelloVectorEnv(2, auto_pass=False), OthelloVectorEnv(2, board_size=6)]
     for other in others:
         other.reset(seed=1)
         with pytest.raises(ValueError, match="does not fit"):
@@ -416,11 +414,11 @@ def test_arrays_are_fresh_on_every_call(kind: Any) -> None:
 @pytest.mark.parametrize("kind", BOTH)
 def test_openings_and_random_plies_vary_the_starts(kind: Any) -> None:
     openings = ["f5d6", str(Game.parse("f5f6")), Game.parse("c4e3").final]
-    env = kind(60, openings=openings, **({"seat": "black"} if kind is OthelloVsOpponentVectorEnv else {}))
+    env = kind(60, openings=openings, **({"color": "black"} if kind is OthelloVectorEnv else {}))
     env.reset(seed=0)
     assert {position.discs for position in env.positions} <= {(3, 3)}
     assert len(set(env.positions)) == 3
-    env = kind(60, random_plies=5, **({"seat": "white"} if kind is OthelloVsOpponentVectorEnv else {}))
+    env = kind(60, random_plies=5, **({"color": "white"} if kind is OthelloVectorEnv else {}))
     env.reset(seed=0)
     assert {sum(position.discs) for position in env.positions} == {9}
     assert len(set(env.positions)) > 40
@@ -494,7 +492,7 @@ def test_an_opponent_that_fails_is_named_and_nothing_has_changed(answer: Any, me
         rng.random()
         return answer(mask) if fails else sample_legal(mask, rng)
 
-    env = OthelloVsOpponentVectorEnv(6, opponent=opponent)
+    env = OthelloVectorEnv(6, opponent=opponent)
     observation, _ = env.reset(seed=0)
     before = env.get_state()
     actions = sample_legal(observation["action_mask"], np.random.default_rng(0))
@@ -512,7 +510,7 @@ def test_an_opponent_that_fails_is_named_and_nothing_has_changed(answer: Any, me
 
 
 def test_random_plies_that_leave_no_game_are_refused() -> None:
-    env = OthelloVectorEnv(2, random_plies=61)
+    env = OthelloSelfPlayVectorEnv(2, random_plies=61)
     with pytest.raises(ValueError, match="random_plies 61: the game was over"):
         env.reset(seed=0)
 
@@ -520,21 +518,21 @@ def test_random_plies_that_leave_no_game_are_refused() -> None:
 def test_rewards_follow_the_options() -> None:
     start = Game.parse(NINE_MOVES).final
     for options, reward in (({"reward": "disc_difference"}, 13), ({"reward": "disc_difference", "scoring": "empties_to_winner"}, 64)):
-        env = OthelloVectorEnv(1, openings=[start], autoreset_mode="SameStep", **options)  # type: ignore[arg-type]
+        env = OthelloSelfPlayVectorEnv(1, openings=[start], autoreset_mode="SameStep", **options)  # type: ignore[arg-type]
         env.reset()
         _, rewards, _, _, infos = env.step([50])
         assert rewards.tolist() == [reward]
         assert infos["rewards_both"].tolist() == [[reward, -reward]]
-    env = OthelloVectorEnv(1, openings=[start], reward=lambda position: 0.25)
+    env = OthelloSelfPlayVectorEnv(1, openings=[start], reward=lambda position: 0.25)
     env.reset()
     assert env.step([50])[1].tolist() == [0.25]
-    env = OthelloVectorEnv(1, reward="disc_difference")
+    env = OthelloSelfPlayVectorEnv(1, reward="disc_difference")
     env.reset()
     assert env.step([0])[1].tolist() == [-64]
 
 
 def test_sampled_actions_are_legal_and_evenly_spread() -> None:
-    mask = PositionBatch.start(8000).legal_mask()
+    mask = PositionBatch.start(8000).legal_action_mask()
     actions = sample_legal(mask, np.random.default_rng(0))
     counts = np.bincount(actions, minlength=65)
     assert set(np.flatnonzero(counts)) == {19, 26, 37, 44}
@@ -548,21 +546,21 @@ def test_sampled_actions_are_legal_and_evenly_spread() -> None:
 def test_gymnasium_makes_both_without_a_warning(mode: AutoresetMode) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        learner = gymnasium.make_vec("othello_env/Othello-v0", num_envs=3, autoreset_mode=mode, seat="white")
+        learner = gymnasium.make_vec("othello_env/Othello-v0", num_envs=3, autoreset_mode=mode, color="white")
         self_play = gymnasium.make_vec("othello_env/OthelloSelfPlay-v0", num_envs=3, autoreset_mode=mode)
-    assert type(learner.unwrapped) is OthelloVsOpponentVectorEnv
-    assert type(self_play.unwrapped) is OthelloVectorEnv
+    assert type(learner.unwrapped) is OthelloVectorEnv
+    assert type(self_play.unwrapped) is OthelloSelfPlayVectorEnv
     for env in (learner, self_play):
         assert env.metadata["autoreset_mode"] is mode
         assert env.unwrapped.autoreset_mode is mode  # type: ignore[attr-defined]
         observation, _ = env.reset(seed=1)
         assert env.observation_space.contains(observation)
-    assert OthelloVectorEnv.metadata["autoreset_mode"] is AutoresetMode.NEXT_STEP
+    assert OthelloSelfPlayVectorEnv.metadata["autoreset_mode"] is AutoresetMode.NEXT_STEP
 
 
 @pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP])
 def test_gymnasiums_episode_statistics_are_the_learners(mode: AutoresetMode) -> None:
-    env = RecordEpisodeStatistics(OthelloVsOpponentVectorEnv(30, autoreset_mode=mode, board_size=4))
+    env = RecordEpisodeStatistics(OthelloVectorEnv(30, autoreset_mode=mode, board_size=4))
     observation, _ = env.reset(seed=0)
     rng = np.random.default_rng(0)
     returns, expected = [], []
@@ -576,9 +574,9 @@ def test_gymnasiums_episode_statistics_are_the_learners(mode: AutoresetMode) -> 
 
 
 def test_boards_are_rendered_as_texts() -> None:
-    env = OthelloVectorEnv(2, render_mode="ansi")
+    env = OthelloSelfPlayVectorEnv(2, render_mode="ansi")
     env.reset()
     boards = env.render()
     assert boards is not None
     assert [board.splitlines()[-1] for board in boards] == ["X 2  O 2  Black to move"] * 2
-    assert OthelloVectorEnv(1).render() is None
+    assert OthelloSelfPlayVectorEnv(1).render() is None

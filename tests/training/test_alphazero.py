@@ -28,7 +28,7 @@ SMALL = Settings(
     games=300,
     blocks=1,
     channels=8,
-    parallel_games=32,
+    num_envs=32,
     first_simulations=4,
     simulations=8,
     replay_positions=1500,
@@ -69,11 +69,11 @@ def test_a_run_that_was_saved_and_loaded_goes_on_as_if_nothing_had_happened(call
 
 
 def test_a_position_is_never_learned_from_more_often_than_the_ratio_says() -> None:
-    learner = Learner(replace(SMALL, train_ratio=1.5))
+    learner = Learner(replace(SMALL, replay_ratio=1.5))
     ratios = []
     for _ in range(300):
         learner.advance()
-        ratios.append(learner.take_metrics()["train_ratio"])
+        ratios.append(learner.take_metrics()["replay_ratio"])
     assert max(ratios) <= 1.5
     assert ratios[-1] > 1.2
 
@@ -185,12 +185,12 @@ def test_training_that_diverges_stops_before_the_weights_are_spoilt(tmp_path: Pa
     [
         ("--games=0", "games 0: must be at least 1"),
         ("--simulations=0", "simulations 0"),
-        ("--parallel-games=0", "parallel_games 0"),
-        ("--simulations=100000", "parallel_games 1024 with 100000 simulations: 93 GiB of trees"),
+        ("--num-envs=0", "num_envs 0"),
+        ("--simulations=100000", "num_envs 1024 with 100000 simulations: 93 GiB of trees"),
         ("--full-share=0", "full_share 0.0"),
         ("--full-share=1.5", "full_share 1.5: must be between 0 and 1"),
         ("--learning-rate=nan", "learning_rate nan"),
-        ("--train-ratio=0", "train_ratio 0.0"),
+        ("--replay-ratio=0", "replay_ratio 0.0"),
         ("--random-plies=10", "random_plies 10: at most 9"),
         ("--blocks=0", "0 blocks"),
         ("--seed=-1", "seed -1"),

@@ -51,17 +51,17 @@ def test_the_clipped_loss_is_the_one_worked_out_by_hand() -> None:
         (1.5, -2.0, 3.0),
         (0.5, -2.0, 1.6),
     ):
-        found = clipped_policy_loss(logs(0.4 * ratio), logs(0.4), advantage=torch.tensor([advantage]), clip=0.2)
+        found = clipped_policy_loss(logs(0.4 * ratio), logs(0.4), advantage=torch.tensor([advantage]), clip_coef=0.2)
         assert found.item() == pytest.approx(loss, rel=1e-5)
     # The mean of several.
-    found = clipped_policy_loss(logs(0.6, 0.2), logs(0.4, 0.4), advantage=torch.tensor([2.0, 2.0]), clip=0.2)
+    found = clipped_policy_loss(logs(0.6, 0.2), logs(0.4, 0.4), advantage=torch.tensor([2.0, 2.0]), clip_coef=0.2)
     assert found.item() == pytest.approx((-2.4 - 1.0) / 2, rel=1e-5)
 
 
 @pytest.mark.parametrize(("ratio", "advantage", "moves"), [(1.5, 2.0, False), (0.5, 2.0, True), (1.5, -2.0, True), (0.5, -2.0, False)])
 def test_beyond_the_clip_only_the_way_back_has_a_gradient(ratio: float, advantage: float, moves: bool) -> None:
     log_probability = logs(0.4 * ratio).requires_grad_()
-    clipped_policy_loss(log_probability, logs(0.4), advantage=torch.tensor([advantage]), clip=0.2).backward()  # type: ignore[no-untyped-call]
+    clipped_policy_loss(log_probability, logs(0.4), advantage=torch.tensor([advantage]), clip_coef=0.2).backward()  # type: ignore[no-untyped-call]
     assert log_probability.grad is not None
     assert (log_probability.grad.item() != 0) == moves
 

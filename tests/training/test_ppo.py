@@ -35,8 +35,8 @@ SMALL = Settings(
     board_size=6,
     blocks=1,
     channels=8,
-    parallel_games=48,
-    rollout_plies=16,
+    num_envs=48,
+    num_steps=16,
     random_plies=4,
     opponent_share=0.25,
     pool_size=2,
@@ -154,7 +154,7 @@ def watched_rollout(learner: Learner, monkeypatch: pytest.MonkeyPatch) -> tuple[
 
 def learned_plies(learner: Learner, played: list[list[Ply]]) -> list[tuple[int, int]]:
     """Ply and game of the moves that the network made for itself: all, but those of the other side in the first games."""
-    against_opponent = round(learner.settings.opponent_share * learner.settings.parallel_games)
+    against_opponent = round(learner.settings.opponent_share * learner.settings.num_envs)
     return [
         (number, game)
         for number, plies in enumerate(played)
@@ -195,7 +195,7 @@ def test_every_move_of_the_network_is_learned_from_and_none_of_the_opponents(sha
             assert squares_in(samples.action_mask[row, :-1]) == squares_in(samples.planes[row, 2])
             assert not samples.action_mask[row, -1]
     assert found == set(range(NUM_SYMMETRIES))
-    share_learned = len(plies) / (SMALL.parallel_games * SMALL.rollout_plies)
+    share_learned = len(plies) / (SMALL.num_envs * SMALL.num_steps)
     assert share_learned == pytest.approx(1 - share / 2, abs=0.05)
 
 
@@ -211,7 +211,7 @@ def test_the_opponents_moves_are_those_of_an_earlier_network(monkeypatch: pytest
 
     monkeypatch.setattr(learner, "_decide", watched)
     learner._play()
-    assert [own for own, _ in asked] == [True, False] * SMALL.rollout_plies + [True]
+    assert [own for own, _ in asked] == [True, False] * SMALL.num_steps + [True]
     assert min(count for own, count in asked if not own) > 0
     assert max(count for own, count in asked if not own) <= 24
 
@@ -239,7 +239,7 @@ def test_a_share_of_the_opponents_moves_is_random(random_share: float, monkeypat
 @pytest.mark.parametrize("share", [0.0, 0.5])
 def test_returns_are_the_results_of_the_games_seen_by_the_side_that_moved(share: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """Against an own account of the games, on a board with many passes, and without traces of values but where the rollout stops."""
-    learner = with_noise(Learner(replace(SMALL, opponent_share=share, trace_decay=1.0)))
+    learner = with_noise(Learner(replace(SMALL, opponent_share=share, gae_lambda=1.0)))
     passes = ends = 0
     for _ in range(4):
         samples, played, last = watched_rollout(learner, monkeypatch)
@@ -269,7 +269,7 @@ def test_returns_are_the_results_of_the_games_seen_by_the_side_that_moved(share:
 
 
 def test_games_start_from_random_openings_of_all_lengths() -> None:
-    learner = Learner(replace(SMALL, parallel_games=400))
+    learner = Learner(replace(SMALL, num_envs=400))
     assert {sum(position.discs) for position in learner._env.positions} == {4, 5, 6, 7, 8}
 
 
@@ -316,7 +316,7 @@ def test_log_probabilities_are_those_of_the_network_that_played() -> None:
 
 
 def test_a_step_makes_good_actions_likelier_and_values_truer() -> None:
-    learner = with_noise(Learner(replace(SMALL, entropy_weight=0.0, learning_rate=1e-2)))
+    learner = with_noise(Learner(replace(SMALL, ent_coef=0.0, learning_rate=1e-2)))
     samples = learner._play().take(np.arange(64))
     samples = replace(samples, advantages=np.where(np.arange(64) % 2 == 0, 1, -1).astype(np.float32), returns=np.full(64, 0.5, np.float32))
 
@@ -360,7 +360,7 @@ def test_each_position_is_learned_from_once_in_every_epoch(monkeypatch: pytest.M
 
 
 def test_a_rollout_in_which_the_opponents_made_all_the_moves_teaches_nothing() -> None:
-    learner = Learner(replace(SMALL, parallel_games=1, rollout_plies=1, opponent_share=1.0, random_plies=1))
+    learner = Learner(replace(SMALL, num_envs=1, num_steps=1, opponent_share=1.0, random_plies=1))
     weights = to_arrays(learner.network)
     while learner._env.positions.side_to_move[0] == BLACK:  # for which the network plays in the first game
         learner.advance()
@@ -415,8 +415,8 @@ def test_weights_that_are_not_finite_are_not_saved(tmp_path: Path) -> None:
 def test_a_wrong_argument_is_refused_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for arguments, message in (
-        (["--parallel-games", "0"], "parallel_games 0"),
-        (["--rollout-plies", "0"], "rollout_plies 0"),
+        (["--num-envs", "0"], "num_envs 0"),
+        (["--num-steps", "0"], "num_steps 0"),
         (["--pool-size", "0"], "pool_size 0"),
         (["--snapshot-every", "0"], "snapshot_every 0"),
         (["--epochs", "0"], "epochs 0"),
@@ -428,12 +428,12 @@ def test_a_wrong_argument_is_refused_in_one_line(tmp_path: Path, monkeypatch: py
         (["--random-plies", "10"], "random_plies 10: at most 9"),
         (["--opponent-share", "1.5"], "opponent_share 1.5"),
         (["--opponent-random-share", "nan"], "opponent_random_share nan"),
-        (["--trace-decay", "-0.1"], "trace_decay -0.1"),
+        (["--gae-lambda", "-0.1"], "gae_lambda -0.1"),
         (["--learning-rate", "0"], "learning_rate 0"),
         (["--learning-rate", "inf"], "learning_rate inf"),
-        (["--clip", "nan"], "clip nan"),
-        (["--value-weight", "-1"], "value_weight -1"),
-        (["--entropy-weight", "nan"], "entropy_weight nan"),
+        (["--clip-coef", "nan"], "clip_coef nan"),
+        (["--vf-coef", "-1"], "vf_coef -1"),
+        (["--ent-coef", "nan"], "ent_coef nan"),
         (["--weight-decay", "-1"], "weight_decay -1"),
         (["--blocks", "0"], "0 blocks"),
         (["--preset", "7x7"], "preset '7x7'"),
@@ -450,7 +450,7 @@ def test_a_wrong_argument_is_refused_in_one_line(tmp_path: Path, monkeypatch: py
     [
         lambda arrays, about: arrays.pop("network/stem.bias"),
         lambda arrays, about: arrays.pop("env/own"),
-        lambda arrays, about: arrays.pop("env/seats"),
+        lambda arrays, about: arrays.pop("env/colors"),
         lambda arrays, about: arrays.pop("opponents/0.stem.bias"),
         lambda arrays, about: arrays.pop("optimizer/0.exp_avg"),
         lambda arrays, about: arrays.update({"env/own": arrays["env/opp"]}),
@@ -464,7 +464,7 @@ def test_a_wrong_argument_is_refused_in_one_line(tmp_path: Path, monkeypatch: py
         lambda arrays, about: about.update(precision="float5"),
         lambda arrays, about: about["settings"].update(unknown=1),
         lambda arrays, about: about["settings"].update(board_size=8),
-        lambda arrays, about: about["settings"].update(parallel_games=31),
+        lambda arrays, about: about["settings"].update(num_envs=31),
         lambda arrays, about: about["settings"].update(channels=9),
     ],
 )
@@ -500,8 +500,8 @@ def test_a_run_of_the_command_line_leaves_what_it_says(tmp_path: Path, capsys: p
 
 
 def test_a_short_run_learns_to_beat_its_start_and_random() -> None:
-    sizes = replace(SMALL, games=1500, channels=16, parallel_games=128, snapshot_every=5, batch_size=256)
-    learner = Learner(replace(sizes, seed=1, random_plies=6, learning_rate=5e-3, entropy_weight=0.03))
+    sizes = replace(SMALL, games=1500, channels=16, num_envs=128, snapshot_every=5, batch_size=256)
+    learner = Learner(replace(sizes, seed=1, random_plies=6, learning_rate=5e-3, ent_coef=0.03))
     start = learner.curve_agent()
     while learner.games_done < learner.settings.games:
         learner.advance()

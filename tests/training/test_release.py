@@ -10,9 +10,9 @@ import torch
 
 from agents import make_agent
 from agents.networks import PolicyValueNetwork, to_arrays
-from agents.ntuple import NTupleNetwork
+from agents.ntuple.network import NTupleNetwork
+from tests.agents.ntuple.test_network import staged_network
 from tests.agents.test_networks import network_of as policy_value_network
-from tests.agents.test_ntuple import staged_network
 from training.release import LARGEST, main
 
 ORIGIN = ["--command", "python -m x", "--code-version", "abc", "--training-time", "1 minute", "--machine", "2 cores"]

@@ -43,7 +43,7 @@ def returns_of(
 
 def test_the_sign_changes_where_the_side_changes_and_not_after_a_pass() -> None:
     # Black moves, white moves, black passes, white moves and wins.
-    found = returns_of(rewards=[0, 0, 1], values=[0.5, 0.2, 0.4], sides=[0, 1, 1], ended=[0, 0, 1], trace_decay=0.5)
+    found = returns_of(rewards=[0, 0, 1], values=[0.5, 0.2, 0.4], sides=[0, 1, 1], ended=[0, 0, 1], gae_lambda=0.5)
     # The last one is worth 1. Before it white, who is to move again, has 0.5 * 0.4 + 0.5 * 1 = 0.7. Before that black has the
     # opposite of what white then has, 0.5 * 0.2 + 0.5 * 0.7 = 0.45.
     assert found == pytest.approx([-0.45, 0.7, 1.0])
@@ -51,23 +51,23 @@ def test_the_sign_changes_where_the_side_changes_and_not_after_a_pass() -> None:
 
 def test_without_traces_a_return_is_the_value_of_the_next_position() -> None:
     found = returns_of(
-        rewards=[0, 0, 0], values=[0.5, 0.2, 0.4], sides=[0, 1, 1], ended=[0, 0, 0], last_value=0.3, last_side=0, trace_decay=0.0
+        rewards=[0, 0, 0], values=[0.5, 0.2, 0.4], sides=[0, 1, 1], ended=[0, 0, 0], last_value=0.3, last_side=0, gae_lambda=0.0
     )
     assert found == pytest.approx([-0.2, 0.4, -0.3])
 
 
 def test_with_full_traces_a_return_is_what_came_of_the_game() -> None:
-    found = returns_of(rewards=[0, 0, 0, -1], values=[9, 9, 9, 9], sides=[0, 1, 0, 0], ended=[0, 0, 0, 1], trace_decay=1.0)
+    found = returns_of(rewards=[0, 0, 0, -1], values=[9, 9, 9, 9], sides=[0, 1, 0, 0], ended=[0, 0, 0, 1], gae_lambda=1.0)
     assert found == pytest.approx([-1, 1, -1, -1])
 
 
 def test_discount_counts_plies() -> None:
-    found = returns_of(rewards=[0, 0, 1], values=[9, 9, 9], sides=[0, 0, 0], ended=[0, 0, 1], trace_decay=1.0, discount=0.5)
+    found = returns_of(rewards=[0, 0, 1], values=[9, 9, 9], sides=[0, 0, 0], ended=[0, 0, 1], gae_lambda=1.0, discount=0.5)
     assert found == pytest.approx([0.25, 0.5, 1.0])
 
 
 def test_nothing_comes_over_from_the_next_game() -> None:
-    found = returns_of(rewards=[1, 0], values=[0, 0.8], sides=[1, 0], ended=[1, 0], last_value=0.6, last_side=0, trace_decay=0.5)
+    found = returns_of(rewards=[1, 0], values=[0, 0.8], sides=[1, 0], ended=[1, 0], last_value=0.6, last_side=0, gae_lambda=0.5)
     assert found == pytest.approx([1.0, 0.6])
 
 
@@ -79,12 +79,12 @@ def test_plies_of_an_opponent_are_gone_through_as_if_they_were_one_step() -> Non
         sides=[0, 1, 1, 0],
         ended=[0, 0, 0, 1],
         learned=[1, 0, 0, 1],
-        trace_decay=0.5,
+        gae_lambda=0.5,
     )
     assert found[0] == pytest.approx(0.5 * 0.4 + 0.5 * 1.0)
     assert found[3] == 1.0
     # White's last move wins: black's move before it has lost, whatever lambda is.
-    found = returns_of(rewards=[0, 1], values=[0.5, 0.3], sides=[0, 1], ended=[0, 1], learned=[1, 0], trace_decay=0.1)
+    found = returns_of(rewards=[0, 1], values=[0.5, 0.3], sides=[0, 1], ended=[0, 1], learned=[1, 0], gae_lambda=0.1)
     assert found[0] == -1.0
 
 
@@ -100,14 +100,14 @@ def random_games(rng: np.random.Generator) -> dict[str, Any]:
         "last_values": rng.uniform(-1, 1, size=num_games).astype(np.float32),
         "last_sides": rng.integers(2, size=num_games),
         "discount": float(rng.choice([1.0, 0.9])),
-        "trace_decay": float(rng.choice([0.0, 0.6, 0.95, 1.0])),
+        "gae_lambda": float(rng.choice([0.0, 0.6, 0.95, 1.0])),
     }
 
 
 def slow_advantages(games: dict[str, Any], learned: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:
     """The sums of temporal differences, game by game and all from black's view, over the plies that are learned from alone."""
     rewards, values, sides, ended = (games[name] for name in ("rewards", "values", "sides", "ended"))
-    discount, trace_decay = games["discount"], games["trace_decay"]
+    discount, gae_lambda = games["discount"], games["gae_lambda"]
     num_plies, num_games = rewards.shape
     found = np.zeros(rewards.shape)
     for game in range(num_games):
@@ -129,7 +129,7 @@ def slow_advantages(games: dict[str, Any], learned: npt.NDArray[np.bool_]) -> np
                 if not over:
                     difference += factor * view[following] * expected[following]
                 advantage += weight * difference
-                weight *= factor * trace_decay
+                weight *= factor * gae_lambda
                 ply = following
                 if over or following == num_plies:
                     break

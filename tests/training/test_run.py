@@ -15,17 +15,17 @@ from typing import Any
 import pytest
 from filelock import FileLock
 
-from agents.ntuple import NTupleNetwork
+from agents.ntuple.network import NTupleNetwork
 from agents.play import main as play_main
 from tests.conftest import REPOSITORY
 from training import alphazero, ppo, td_ntuple
 from training.evaluation.match import main as match_main
 from training.learning_curve import FILE_NAME as CURVE_FILE
 from training.learning_curve import draw_learning_curve, read_scores
-from training.run import CHECKPOINT_FILE, PANEL, Arguments, StopSignals, Trainer, metric_names, new_folder, run_trainer, save_run, train
+from training.run import BASELINES, CHECKPOINT_FILE, Arguments, StopSignals, Trainer, metric_names, new_folder, run_trainer, save_run, train
 from training.td_ntuple import NETWORK_FILE, Learner, Settings, main
 
-SMALL = Settings(games=300, members=1, parallel_games=32, board_size=6, evaluate_every=100)
+SMALL = Settings(games=300, ensemble_size=1, num_envs=32, board_size=6, evaluate_every=100)
 TRAINERS = [td_ntuple, ppo, alphazero]
 
 
@@ -39,7 +39,7 @@ def table_of(output: str) -> list[str]:
 
 
 def test_a_run_stopped_by_a_signal_and_resumed_ends_like_one_that_was_not(tmp_path: Path) -> None:
-    arguments = ["--board-size", "6", "--games", "60000", "--parallel-games", "64", "--evaluate-every", "20000", "--final-openings", "5"]
+    arguments = ["--board-size", "6", "--games", "60000", "--num-envs", "64", "--evaluate-every", "20000", "--final-openings", "5"]
     whole = run_command(*arguments, "--out", str(tmp_path / "whole"))
     assert whole.returncode == 0, whole.stderr
 
@@ -76,7 +76,7 @@ def test_a_run_leaves_metrics_a_network_and_a_picture(tmp_path: Path) -> None:
     assert [list(row) for row in rows] == [names] * 3
     assert [int(row["games"]) // 100 for row in rows] == [1, 2, 3]
     for row in rows:
-        scores = [float(row[f"score {spec}"]) for spec in PANEL[6]]
+        scores = [float(row[f"score {spec}"]) for spec in BASELINES[6]]
         assert all(0 <= score <= 1 for score in scores)
         assert float(row["score"]) == pytest.approx(sum(scores) / 3, abs=1e-5)
         assert float(row["positions"]) > 20 * int(row["games"])
@@ -118,13 +118,13 @@ def test_a_wrong_argument_is_refused_in_one_line(tmp_path: Path, monkeypatch: py
         (["--out", "mine"], "mine has a metrics.csv already"),
         (["--preset", "week"], "preset 'week': expected one of minute, ten-minutes, hour"),
         (["--preset=week"], "preset 'week': expected one of minute, ten-minutes, hour"),
-        (["--parallel-games", "0"], "parallel_games 0"),
-        (["--members", "0"], "members 0"),
-        (["--settling-share", "nan"], "settling_share nan"),
+        (["--num-envs", "0"], "num_envs 0"),
+        (["--ensemble-size", "0"], "ensemble_size 0"),
+        (["--annealing-fraction", "nan"], "annealing_fraction nan"),
         (["--margin-share", "1.1"], "margin_share 1.1"),
         (["--seed", str(1 << 64)], "below 2**63"),
         (["--epsilon", "1.5"], "epsilon 1.5"),
-        (["--settling-share", "-1"], "settling_share -1"),
+        (["--annealing-fraction", "-1"], "annealing_fraction -1"),
         (["--num-stages", "100"], "num_stages 100"),
         (["--random-plies", "-1"], "random_plies -1"),
         (["--step-size", "-1"], "step_size -1"),
@@ -161,7 +161,7 @@ def test_a_preset_gives_the_settings_and_options_beside_it_replace_them(tmp_path
 
 def test_a_run_may_be_prolonged_by_what_the_command_prints(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     folder = tmp_path / "with space,a=b"
-    arguments = ["--board-size", "6", "--games", "300", "--parallel-games", "32", "--final-openings", "3", "--out", str(folder)]
+    arguments = ["--board-size", "6", "--games", "300", "--num-envs", "32", "--final-openings", "3", "--out", str(folder)]
     with pytest.raises(SystemExit) as stop:
         main(arguments)
     assert stop.value.code == 0

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from agents.evaluators import Evaluation, RolloutEvaluator
-from agents.mcts import SearchSettings
+from agents.search.leaf import Evaluation, RolloutEvaluator
+from agents.search.mcts import SearchSettings
 from othello_env import BLACK, Position, PositionBatch
 from training.alphazero import PRESETS
 from training.replay import Samples
@@ -213,4 +213,4 @@ def test_every_call_has_leaves_of_all_games() -> None:
 
 
 def test_the_presets_play_hundreds_of_games_at_a_time() -> None:
-    assert all(settings.parallel_games >= 256 for settings in PRESETS.values())
+    assert all(settings.num_envs >= 256 for settings in PRESETS.values())

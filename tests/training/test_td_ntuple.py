@@ -13,8 +13,8 @@ import numpy.typing as npt
 import pytest
 
 from agents import make_agent
-from agents.ntuple import NTupleNetwork, ntuple_agent
-from agents.search_board import embedded, embedded_square
+from agents.ntuple.network import NTupleNetwork, ntuple_agent
+from agents.search.board import embedded, embedded_square
 from agents.weight_file import CheckpointError
 from othello_env import BLACK, Game, Position, backend
 from tests.conftest import REPOSITORY
@@ -26,7 +26,7 @@ from training.td_kernel import NOBODY, NUM_COLUMNS, Lessons, learn, play
 from training.td_ntuple import CHECKPOINT_KIND, NETWORK_FILE, PRESETS, TRAINER, Learner, Settings, main
 
 MARGIN_SHARE = 0.75
-SMALL = Settings(games=300, members=1, margin_share=MARGIN_SHARE, parallel_games=32, board_size=6, num_stages=2, evaluate_every=100)
+SMALL = Settings(games=300, ensemble_size=1, margin_share=MARGIN_SHARE, num_envs=32, board_size=6, num_stages=2, evaluate_every=100)
 
 
 def play_plies(learner: Learner, plies: int) -> Learner:
@@ -38,9 +38,9 @@ def play_plies(learner: Learner, plies: int) -> Learner:
 def move_without_learning(learner: Learner) -> Lessons:
     """What would be learned of one move in all games of the first network."""
     member, settings = learner.members[0], learner.settings
-    shape = (settings.parallel_games, 2, len(learner.patterns.empty_indices))
+    shape = (settings.num_envs, 2, len(learner.patterns.empty_indices))
     lessons = Lessons(np.zeros(shape, dtype=np.int32), np.zeros(shape[:2]), np.zeros(shape[0], dtype=np.bool_))
-    play(member.games, member.weights.ravel(), learner.rules, lessons)
+    play(member.games, member.weights.ravel(), learner.params, lessons)
     return lessons
 
 
@@ -72,7 +72,7 @@ def put(learner: Learner, position: Position) -> None:
 
 
 def test_a_short_run_learns_to_beat_its_start_and_random() -> None:
-    learner = Learner(Settings(seed=1, parallel_games=64, games=6000))
+    learner = Learner(Settings(seed=1, num_envs=64, games=6000))
     start = ntuple_agent(learner.network(), "start")
     while learner.games_done < 6000:
         learner.advance()
@@ -93,11 +93,11 @@ def test_the_same_seed_gives_the_same_weights_and_another_one_others() -> None:
 
 
 def test_neither_threads_nor_the_length_of_a_step_make_a_difference(monkeypatch: pytest.MonkeyPatch) -> None:
-    settings, found = replace(SMALL, members=3), []
+    settings, found = replace(SMALL, ensemble_size=3), []
     for threads, steps in (("1", [64]), ("2", [64]), ("3", [1, 60, 3])):
         monkeypatch.setenv("OTHELLO_ENV_THREADS", threads)
         monkeypatch.setattr(backend._State, "pool", None)
-        learner = Learner(replace(settings, settling_share=0.0))
+        learner = Learner(replace(settings, annealing_fraction=0.0))
         for plies in steps:
             learner.play(plies)
         found.append(weights_of(learner))
@@ -107,7 +107,7 @@ def test_neither_threads_nor_the_length_of_a_step_make_a_difference(monkeypatch:
 
 
 def test_the_network_is_the_mean_of_those_that_learned_by_their_own_games() -> None:
-    learner = play_plies(Learner(replace(SMALL, members=3)), 60)
+    learner = play_plies(Learner(replace(SMALL, ensemble_size=3)), 60)
     weights = weights_of(learner)
     assert (weights[0] != weights[1]).any()
     assert (weights[0] != weights[2]).any()
@@ -117,7 +117,7 @@ def test_the_network_is_the_mean_of_those_that_learned_by_their_own_games() -> N
 
 @pytest.mark.parametrize("plies", [0, 1, 37])
 def test_a_run_that_was_saved_and_loaded_goes_on_as_if_nothing_had_happened(plies: int, tmp_path: Path) -> None:
-    whole = play_plies(Learner(replace(SMALL, members=2)), plies)
+    whole = play_plies(Learner(replace(SMALL, ensemble_size=2)), plies)
     whole.save(tmp_path / "state")
     resumed = Learner.load(tmp_path / "state")
     for learner in (whole, resumed):
@@ -166,7 +166,7 @@ def best_sum(network: NTupleNetwork, position: Position) -> float:
 @pytest.mark.parametrize(("board_size", "games"), [(6, 16), (8, 4)])
 def test_targets_change_sign_with_the_side_and_end_in_the_result(board_size: Any, games: int) -> None:
     """Against an own account of who moved where; the small board has many passes."""
-    learner = Learner(replace(SMALL, epsilon=0.2, random_plies=8, board_size=board_size, parallel_games=games))
+    learner = Learner(replace(SMALL, epsilon=0.2, random_plies=8, board_size=board_size, num_envs=games))
     assert learner.settings.margin_share == MARGIN_SHARE
     network = give_weights(learner)
 
@@ -272,7 +272,7 @@ def test_step_sizes_fall_to_nothing_at_the_end() -> None:
 
 
 def test_random_moves_are_spread_over_all_legal_ones() -> None:
-    learner = Learner(replace(SMALL, board_size=8, epsilon=1.0, parallel_games=500))
+    learner = Learner(replace(SMALL, board_size=8, epsilon=1.0, num_envs=500))
     put(learner, Position.start())
     learner.play(1)
     counts = [positions_of(learner).count(Position.start().play(square)) for square in Position.start().legal_squares()]
@@ -281,7 +281,7 @@ def test_random_moves_are_spread_over_all_legal_ones() -> None:
 
 
 def test_equal_moves_are_played_equally_often() -> None:
-    learner = Learner(replace(SMALL, board_size=8, epsilon=0.0, parallel_games=500))
+    learner = Learner(replace(SMALL, board_size=8, epsilon=0.0, num_envs=500))
     put(learner, Position.start())
     learner.play(1)
     counts = [positions_of(learner).count(Position.start().play(square)) for square in Position.start().legal_squares()]
@@ -290,7 +290,7 @@ def test_equal_moves_are_played_equally_often() -> None:
 
 
 def test_games_begin_with_the_wanted_number_of_random_moves() -> None:
-    learner = Learner(replace(SMALL, epsilon=0.0, random_plies=4, parallel_games=200))
+    learner = Learner(replace(SMALL, epsilon=0.0, random_plies=4, num_envs=200))
     begun: list[int] = []
     for _ in range(100):
         lessons = move_without_learning(learner)
@@ -330,7 +330,7 @@ def gain(old: Position, new: Position) -> int:
 
 
 def test_each_side_is_greedy_in_half_of_the_wanted_share_of_games() -> None:
-    learner = Learner(replace(SMALL, greedy_share=0.6, parallel_games=200))
+    learner = Learner(replace(SMALL, greedy_share=0.6, num_envs=200))
     assert (learner.members[0].games.greedy_side == NOBODY).all()
     begun: list[int] = []
     for _ in range(100):
@@ -342,7 +342,7 @@ def test_each_side_is_greedy_in_half_of_the_wanted_share_of_games() -> None:
 
 
 def test_a_game_that_can_be_won_at_once_is_won() -> None:
-    learner = Learner(replace(SMALL, board_size=8, parallel_games=1, epsilon=0.0))
+    learner = Learner(replace(SMALL, board_size=8, num_envs=1, epsilon=0.0))
     put(learner, Game.parse("f5f4c3c6c5d6f3c4").final)
     learner.play(1)
     assert learner.games_done == 1
@@ -370,11 +370,11 @@ Change = Callable[[dict[str, dict[str, Any]], dict[str, Any]], Any]
         lambda parts, about: parts[MEMBER].pop("errors"),
         lambda parts, about: parts.pop(MEMBER),
         lambda parts, about: parts.update({"member 1": parts[MEMBER]}),
-        lambda parts, about: about["settings"].update(members=2),
+        lambda parts, about: about["settings"].update(ensemble_size=2),
         lambda parts, about: about.pop("games_done"),
         lambda parts, about: about["settings"].update(unknown=1),
         lambda parts, about: about["settings"].update(board_size=8),
-        lambda parts, about: about["settings"].update(parallel_games=31),
+        lambda parts, about: about["settings"].update(num_envs=31),
         lambda parts, about: parts[MEMBER].update(weights=np.zeros(1, dtype=np.float32)),
         lambda parts, about: parts[MEMBER].update(weights=np.full_like(parts[MEMBER]["weights"], np.nan)),
         lambda parts, about: parts[MEMBER].update(previous=parts[MEMBER]["previous"] + (1 << 30)),

@@ -35,7 +35,7 @@ from othello_env.squares import BOARD_SIZES
 from training.evaluation.match import Z_95, score_interval
 
 if TYPE_CHECKING:
-    from agents.endgame import Solver
+    from agents.search.endgame import Solver
 
 Band = tuple[int, int]
 Progress = Callable[[int, int], object]
@@ -115,12 +115,12 @@ def exact_solvers(scoring: Scoring = "empties_to_winner", *, threads: int | None
     scoring: in which discs are counted. Which moves keep the outcome is the same in both. Raises `ImportError` without numba.
     """
     try:
-        from agents.endgame import Solver  # late: it needs numba
+        from agents.search.endgame import Solver  # late: it needs numba
     except ImportError as error:
         raise ImportError(f"exact endgames: {error}") from error
     if threads is not None and threads < 1:
         raise ValueError(f"threads {threads}: expected at least 1")
-    return [Solver(scoring, megabytes=16) for _ in range(threads or num_threads())]
+    return [Solver(scoring, hash_mb=16) for _ in range(threads or num_threads())]
 
 
 def endgame_positions(
@@ -191,7 +191,7 @@ def measure_accuracy(
 
 def judge_games(
     games: Sequence[Game],
-    seats: Sequence[tuple[str, str]] | None = None,
+    colors: Sequence[tuple[str, str]] | None = None,
     *,
     bands: Sequence[Band] = BANDS,
     max_empties: int = 14,
@@ -200,24 +200,24 @@ def judge_games(
 ) -> dict[str, tuple[BandAccuracy, ...]]:
     """Compare the moves that were made in games with perfect play, for each player.
 
-    seats: for each game the names of who played black and white; by default "black" and "white". The result has an entry for each
+    colors: for each game the names of who played black and white; by default "black" and "white". The result has an entry for each
     name, in order of appearance. The rest is as in `measure_accuracy`.
     """
-    seats = [COLOR_NAMES] * len(games) if seats is None else seats
-    if len(seats) != len(games):
-        raise ValueError(f"{len(games)} games, but seats for {len(seats)}")
+    colors = [COLOR_NAMES] * len(games) if colors is None else colors
+    if len(colors) != len(games):
+        raise ValueError(f"{len(games)} games, but colors for {len(colors)}")
     bands = _bands_up_to(max_empties, bands)
     names: list[str] = []
     decisions: list[_Decision] = []
     moves: list[int] = []
-    for game, players in zip(games, seats, strict=True):
+    for game, players in zip(games, colors, strict=True):
         move_in = dict(zip(game.positions(), game.moves, strict=False))  # the last position has no move
         for decision in _choices(((position, game) for position in move_in), bands):
             names.append(players[decision.position.side_to_move])
             decisions.append(decision)
             moves.append(move_in[decision.position])
     verdicts = _judge(decisions, moves, solvers=solvers or exact_solvers(), progress=_shifted(progress, 0, total=len(moves)))
-    by_name: dict[str, list[_Verdict]] = {name: [] for players in seats for name in players}
+    by_name: dict[str, list[_Verdict]] = {name: [] for players in colors for name in players}
     for name, verdict in zip(names, verdicts, strict=True):
         by_name[name].append(verdict)
     return {name: _by_band(own_verdicts, bands) for name, own_verdicts in by_name.items()}

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from agents.ntuple import KIND as NTUPLE_KIND
+from agents.ntuple.network import KIND as NTUPLE_KIND
 from agents.weight_file import read_weights
 from othello_env.batch import PositionBatch
 from othello_env.game import Game
@@ -32,7 +32,7 @@ from othello_env.squares import parse_square
 from othello_env.symmetry import NUM_SYMMETRIES, transform
 
 if TYPE_CHECKING:
-    from agents.alpha_beta import AlphaBetaAgent
+    from agents.search.alpha_beta import AlphaBetaAgent
 
 # The one first move, up to symmetry, that openings begin with.
 FIRST_MOVE: Final = parse_square("f5", 8)
@@ -87,11 +87,11 @@ class Judge:
 
     def agent(self, depth: int, *, solver: int = 0) -> AlphaBetaAgent:
         """The agent that searches so deep with this evaluation."""
-        from agents.alpha_beta import alpha_beta_agent  # late: it needs numba
+        from agents.search.alpha_beta import alpha_beta_agent  # late: it needs numba
 
         if self.source == HEURISTICS:
-            return alpha_beta_agent(evaluation=HEURISTICS, depth=depth, solver=solver, megabytes=_TRANSPOSITION_MEGABYTES)
-        return alpha_beta_agent(Path(self.source), depth=depth, solver=solver, megabytes=_TRANSPOSITION_MEGABYTES)
+            return alpha_beta_agent(evaluation=HEURISTICS, depth=depth, solver=solver, hash_mb=_TRANSPOSITION_MEGABYTES)
+        return alpha_beta_agent(Path(self.source), depth=depth, solver=solver, hash_mb=_TRANSPOSITION_MEGABYTES)
 
     def origin(self) -> str:
         """How this evaluation was obtained, as far as its file says."""

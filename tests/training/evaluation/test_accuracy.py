@@ -13,7 +13,7 @@ import pytest
 
 from agents import make_agent
 from agents.base import Moves
-from agents.endgame import Solver
+from agents.search.endgame import Solver
 from othello_env import Game, IllegalMoveError, Position, PositionBatch
 from othello_env.errors import RecordFormatError
 from othello_env.position import Scoring
@@ -223,12 +223,12 @@ def test_a_blunder_is_counted_for_the_side_that_made_it(solvers: Sequence[Solver
 
 def test_moves_are_counted_for_the_players_whose_seats_change(solvers: Sequence[Solver]) -> None:
     blunder, correct = (Game.parse(text, Position.start(4)) for text in ("b1c1", "b1a1"))
-    seats = [("one", "two"), ("two", "one"), ("one", "one")]
-    judged = judge_games([blunder, correct, blunder], seats, bands=[(11, 12)], solvers=solvers)
+    colors = [("one", "two"), ("two", "one"), ("one", "one")]
+    judged = judge_games([blunder, correct, blunder], colors, bands=[(11, 12)], solvers=solvers)
     assert {name: counts(band) for name, (band,) in judged.items()} == {"one": (4, 3, 3, 24), "two": (2, 1, 1, 24)}
     assert judge_games([blunder], [("one", "idle")], bands=[(12, 12)], solvers=solvers)["idle"][0].moves == 0
     assert judge_games([], [], solvers=solvers) == {}
-    with pytest.raises(ValueError, match="1 games, but seats for 0"):
+    with pytest.raises(ValueError, match="1 games, but colors for 0"):
         judge_games([blunder], [], solvers=solvers)
 
 
@@ -285,7 +285,7 @@ def test_positions_have_a_choice_and_the_wanted_empties(rng: np.random.Generator
     for player in (None, make_agent("positional")):
         batch = endgame_positions(120, (3, 8), rng=rng, player=player)
         np.testing.assert_array_equal(np.bincount(batch.empties), [0, 0, 0, *[20] * 6])
-        assert (batch.legal_mask().sum(axis=1) > 1).all()
+        assert (batch.legal_action_mask().sum(axis=1) > 1).all()
         assert len(set(batch)) == 120
     twice = [list(endgame_positions(10, (2, 14), rng=np.random.default_rng(5))) for _ in range(2)]
     assert twice[0] == twice[1]

@@ -77,9 +77,9 @@ def test_the_head_of_the_shipped_file_says_how_it_was_made() -> None:
 
 def test_a_search_of_another_evaluation_finds_the_shipped_openings_more_even_than_others() -> None:
     pytest.importorskip("numba")
-    from agents.alpha_beta import alpha_beta_agent
+    from agents.search.alpha_beta import alpha_beta_agent
 
-    agent = alpha_beta_agent(evaluation="heuristics", depth=4, megabytes=1)
+    agent = alpha_beta_agent(evaluation="heuristics", depth=4, hash_mb=1)
     rng = np.random.default_rng(0)
     shipped = [Game.parse(line).final for line in rng.permutation(shipped_lines())[:300]]
     others = [Game.random(8, rng).final for _ in range(300)]

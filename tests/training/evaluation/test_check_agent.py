@@ -29,7 +29,7 @@ class Faulty:
     name: Any = "faulty"
 
     def select_moves(self, positions: PositionBatch, rng: np.random.Generator) -> Any:
-        return self.spoil(positions.legal_mask().argmax(axis=1), positions, rng)
+        return self.spoil(positions.legal_action_mask().argmax(axis=1), positions, rng)
 
 
 def found(agent: Any, *, board_size: int = 8) -> list[Finding]:
@@ -52,7 +52,7 @@ def test_the_shipped_agents_are_clean(spec: str) -> None:
 
 
 @pytest.mark.skipif(not has_numba, reason="searches need numba")
-@pytest.mark.parametrize("spec", ["alpha_beta:depth=2,megabytes=1", "mcts:simulations=4"])
+@pytest.mark.parametrize("spec", ["alpha_beta:depth=2,hash_mb=1", "mcts:simulations=4"])
 def test_the_searching_agents_are_clean(spec: str) -> None:
     assert [finding for finding in found(make_agent(spec)) if finding.severity != "note"] == []
 
@@ -88,7 +88,7 @@ def test_missing_members_are_named() -> None:
 
 
 def illegal_with_33_moves(moves: Any, positions: PositionBatch, rng: np.random.Generator) -> Any:
-    many_mask = positions.legal_mask().sum(axis=1) == 33
+    many_mask = positions.legal_action_mask().sum(axis=1) == 33
     return np.where(many_mask, 64, moves)
 
 
@@ -206,7 +206,7 @@ def test_an_agent_with_a_generator_of_its_own_does_not_repeat() -> None:
 
 def test_answers_that_depend_on_the_rest_of_a_batch_are_found() -> None:
     def highest(moves: Any, positions: PositionBatch, rng: np.random.Generator) -> Any:
-        highest_moves = 64 - positions.legal_mask()[:, ::-1].argmax(axis=1)
+        highest_moves = 64 - positions.legal_action_mask()[:, ::-1].argmax(axis=1)
         return highest_moves if len(positions) > 1 else moves
 
     def by_first_row(moves: Any, positions: PositionBatch, rng: np.random.Generator) -> Any:
@@ -222,7 +222,7 @@ def test_colours_that_count_although_the_agent_declares_that_they_do_not() -> No
         sees_colors = False
 
     def by_color(moves: Any, positions: PositionBatch, rng: np.random.Generator) -> Any:
-        highest_moves = 64 - positions.legal_mask()[:, ::-1].argmax(axis=1)
+        highest_moves = 64 - positions.legal_action_mask()[:, ::-1].argmax(axis=1)
         return np.where(positions.side_to_move == 0, moves, highest_moves)
 
     (finding,) = errors(Declares(by_color))

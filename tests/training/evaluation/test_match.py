@@ -66,7 +66,7 @@ def test_pairs_are_split_over_several_lockstep_batches() -> None:
 
 def test_random_moves_of_both_sides_make_the_games_differ() -> None:
     def first_legal(positions: PositionBatch, rng: np.random.Generator) -> Moves:
-        lowest: Moves = positions.legal_mask().argmax(axis=1)
+        lowest: Moves = positions.legal_action_mask().argmax(axis=1)
         return lowest
 
     agents = Scripted("one", first_legal), Scripted("two", first_legal)
@@ -144,7 +144,7 @@ def test_the_table_shows_wins_draws_and_losses_in_this_order() -> None:
 
 def test_pairs_that_are_copies_of_each_other_count_once() -> None:
     def first_legal(positions: PositionBatch, rng: np.random.Generator) -> Moves:
-        lowest: Moves = positions.legal_mask().argmax(axis=1)
+        lowest: Moves = positions.legal_action_mask().argmax(axis=1)
         return lowest
 
     agents = Scripted("one", first_legal), Scripted("two", first_legal)
@@ -171,7 +171,7 @@ def test_an_agent_cannot_change_the_games() -> None:
 
 def test_random_moves_are_made_for_both_agents() -> None:
     def first_legal(positions: PositionBatch, rng: np.random.Generator) -> Moves:
-        lowest: Moves = positions.legal_mask().argmax(axis=1)
+        lowest: Moves = positions.legal_action_mask().argmax(axis=1)
         return lowest
 
     seen: dict[int, set[str]] = {0: set(), 1: set()}

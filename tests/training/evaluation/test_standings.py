@@ -55,8 +55,8 @@ def test_faults_are_those_of_the_loser() -> None:
 
 def test_the_order_of_games_makes_no_difference_and_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(0)
-    seats = [("a", "b"), ("b", "a")]
-    records = [record(game, *seats[game % 2], float(rng.integers(3)) / 2, opening=str(game // 2)) for game in range(200)]
+    colors = [("a", "b"), ("b", "a")]
+    records = [record(game, *colors[game % 2], float(rng.integers(3)) / 2, opening=str(game // 2)) for game in range(200)]
     one, other = Standings(), Standings()
     for standings, order in ((one, range(200)), (other, rng.permutation(200))):
         standings.add_players(("a", "b"))

@@ -7,9 +7,9 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from agents.ntuple import PARTIAL_SUMS, NTupleNetwork
-from agents.search_board import embedded, moves_on
-from agents.search_evaluation import look_up_counts, padded_weights, patterns_of, position_indices
+from agents.ntuple.network import PARTIAL_SUMS, NTupleNetwork
+from agents.search.board import embedded, moves_on
+from agents.search.evaluation import look_up_counts, padded_weights, patterns_of, position_indices
 from othello_env import backend
 from othello_env.bitboard import BitboardArray
 from othello_env.compiled import inlined, kernel, popcount

@@ -7,10 +7,10 @@ import numpy.typing as npt
 import pytest
 
 from agents.heuristics import HeuristicEvaluator
-from agents.ntuple import NTupleNetwork, straight_and_corner_groups
+from agents.ntuple.network import NTupleNetwork, straight_and_corner_groups
 from agents.positional import TABLES, PositionalEvaluator
-from agents.search_board import BOARD, embedded, embedded_square, flips_at, moves_on
-from agents.search_evaluation import (
+from agents.search.board import BOARD, embedded, embedded_square, flips_at, moves_on
+from agents.search.evaluation import (
     FEATURES,
     LARGEST,
     afterstate_value,
@@ -22,8 +22,8 @@ from agents.search_evaluation import (
 from othello_env import PositionBatch
 from othello_env.batch import Afterstates
 from othello_env.compiled import compiled_function
-from tests.agents.test_alpha_beta import network
-from tests.agents.test_ntuple import staged_network
+from tests.agents.ntuple.test_network import staged_network
+from tests.agents.search.test_alpha_beta import network
 
 
 @compiled_function

@@ -1,4 +1,4 @@
-"""The trees of searches as rows of flat arrays, and the compiled loops that walk through them: see `agents.mcts`."""
+"""The trees of searches as rows of flat arrays, and the compiled loops that walk through them: see `agents.search.mcts`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Tree(NamedTuple):
     """The trees of G games, N nodes and E edges each: N is the most simulations plus 1, as each adds one node at most.
 
     A node's edges lie together in their game's row, in the order of their squares. A node has at most as many edges as the root
-    has empty squares, so E = N times that is enough for every game; `agents.mcts.tree_bytes` says what it takes: 719 kilobytes for
+    has empty squares, so E = N times that is enough for every game; `agents.search.mcts.tree_bytes` says what it takes: 719 kilobytes for
     400 simulations from the start position. The system provides pages when they are written to, so a usual game takes a sixth.
 
     Values are from the view of the side to move: that of the node, or of the node where the edge begins. A named tuple, because
@@ -65,21 +65,21 @@ class Tree(NamedTuple):
     noise: npt.NDArray[np.float64]  # [G, 64], noise of the root's edges, in their order
 
 
-class Rules(NamedTuple):
+class SearchParams(NamedTuple):
     """The settings as compiled loops see them.
 
     exploration: [S + 2] for at most S simulations, the factor of prior / (1 + n), by the visits of the node. considered_visits:
     [T, M + 1, S], for each of T lengths of a search and each number of considered moves the visits that a move must have in order
-    to be tried next, by simulation. phase: [T, M + 1, S], the number of the halving. max_considered_actions, margin_share: as in the
+    to be tried next, by simulation. phase: [T, M + 1, S], the number of the halving. max_num_considered_actions, margin_share: as in the
     settings. words: of `GEOMETRY`.
     """
 
     gumbel: bool
-    max_considered_actions: int
+    max_num_considered_actions: int
     exploration: npt.NDArray[np.float64]
     fpu_reduction: float
     value_scale: float
-    visit_offset: float
+    maxvisit_init: float
     considered_visits: npt.NDArray[np.int32]
     phase: npt.NDArray[np.int32]
     margin_share: float
@@ -90,18 +90,18 @@ class Rules(NamedTuple):
 
 
 @inlined
-def _result(own: Any, opp: Any, rules: Any) -> Any:
+def _result(own: Any, opp: Any, params: Any) -> Any:
     """The value of a finished game, see `SearchSettings`."""
-    difference, full = popcount(own) - popcount(opp), unpacked(rules.words)[4]
+    difference, full = popcount(own) - popcount(opp), unpacked(params.words)[4]
     outcome = np.int64(difference > 0) - np.int64(difference < 0)
     margin = difference + outcome * popcount(full & ~(own | opp))
-    return (1 - rules.margin_share) * outcome + rules.margin_share * margin / popcount(full)
+    return (1 - params.margin_share) * outcome + params.margin_share * margin / popcount(full)
 
 
 @kernel
-def _add_node(tree: Any, game: int, parent_edge: int, own: Any, opp: Any, side: Any, rules: Any) -> Any:
+def _add_node(tree: Any, game: int, parent_edge: int, own: Any, opp: Any, side: Any, params: Any) -> Any:
     """Add a node for a position, after a pass where one is forced, and its edges, without priors. Returns the node."""
-    geometry = unpacked(rules.words)
+    geometry = unpacked(params.words)
     node = np.int64(tree.nodes_used[game])
     tree.nodes_used[game] = node + 1
     is_over = False
@@ -115,7 +115,7 @@ def _add_node(tree: Any, game: int, parent_edge: int, own: Any, opp: Any, side: 
             side = np.uint8(1 - side)
     tree.own[game, node], tree.opp[game, node], tree.side[game, node] = own, opp, side
     tree.legal_moves[game, node], tree.is_over[game, node] = moves, is_over
-    tree.value[game, node] = _result(own, opp, rules) if is_over else 0
+    tree.value[game, node] = _result(own, opp, params) if is_over else 0
     tree.parent_edge[game, node] = parent_edge
     tree.visits[game, node], tree.value_sum[game, node] = 0, 0
     edge = np.int64(tree.edges_used[game])
@@ -133,41 +133,43 @@ def _add_node(tree: Any, game: int, parent_edge: int, own: Any, opp: Any, side: 
 
 
 @kernel
-def _add_child(tree: Any, game: int, edge: int, rules: Any) -> Any:
+def _add_child(tree: Any, game: int, edge: int, params: Any) -> Any:
     """Add the node where an edge ends. Returns it."""
     node = np.int64(tree.edge_node[game, edge])
     own, opp = tree.own[game, node], tree.opp[game, node]
     move = _ONE << np.uint64(tree.edge_square[game, edge])
-    placed = move | flips(own, opp, move, unpacked(rules.words))
-    child = _add_node(tree, game, edge, opp & ~placed, own | placed, np.uint8(1 - tree.side[game, node]), rules)
+    placed = move | flips(own, opp, move, unpacked(params.words))
+    child = _add_node(tree, game, edge, opp & ~placed, own | placed, np.uint8(1 - tree.side[game, node]), params)
     tree.edge_child[game, edge] = child
     return child
 
 
 @kernel
-def plant(
+def init_roots(
     tree: Any,
     games: npt.NDArray[np.int64],
     own: BitboardArray,
     opp: BitboardArray,
     side: npt.NDArray[np.uint8],
     limits: npt.NDArray[np.int64],
-    rules: Any,
+    params: Any,
 ) -> None:
     """Begin trees anew, from the positions of the games named: the roots alone, which are the first leaves."""
     for number in range(len(games)):
         game = games[number]
         tree.nodes_used[game], tree.edges_used[game], tree.simulations_done[game] = 0, 0, -1
-        _add_node(tree, game, np.int64(-1), own[number], opp[number], side[number], rules)
+        _add_node(tree, game, np.int64(-1), own[number], opp[number], side[number], params)
         tree.passed[game] = tree.side[game, 0] != side[number]
         num_moves = tree.num_edges[game, 0]
-        tree.num_considered[game] = min(num_moves, rules.max_considered_actions)
+        tree.num_considered[game] = min(num_moves, params.max_num_considered_actions)
         tree.limit[game] = 0 if tree.passed[game] or num_moves == 1 else limits[number]
         tree.leaves[game, 0] = 0
 
 
 @kernel
-def grow(tree: Any, games: npt.NDArray[np.int64], num_nodes: npt.NDArray[np.int32], parent_edges: npt.NDArray[np.int32], rules: Any) -> Any:
+def rebuild_nodes(
+    tree: Any, games: npt.NDArray[np.int64], num_nodes: npt.NDArray[np.int32], parent_edges: npt.NDArray[np.int32], params: Any
+) -> Any:
     """Add to trees of roots alone the nodes where the edges end, in their order. Returns whether these edges are there, once each."""
     for number in range(len(games)):
         game = games[number]
@@ -175,7 +177,7 @@ def grow(tree: Any, games: npt.NDArray[np.int64], num_nodes: npt.NDArray[np.int3
             edge = np.int64(parent_edges[number, node])
             if not 0 <= edge < tree.edges_used[game] or tree.edge_child[game, edge] != NO_NODE:
                 return False
-            _add_child(tree, game, edge, rules)
+            _add_child(tree, game, edge, params)
     return True
 
 
@@ -246,32 +248,32 @@ def _back_up(tree: Any, game: int, logits: npt.NDArray[np.float32], values: npt.
 
 
 @kernel
-def _walk(tree: Any, game: int, rules: Any, weights: npt.NDArray[np.float64]) -> None:
+def _walk(tree: Any, game: int, params: Any, weights: npt.NDArray[np.float64]) -> None:
     """Walk to as many new leaves of a game as one call may have; walks that reach a finished game count at once."""
     num_leaves, phase = np.int64(0), np.int64(-1)
     schedule, num_considered = tree.schedule[game], tree.num_considered[game]
     while num_leaves < tree.leaves.shape[1] and tree.simulations_done[game] + num_leaves < tree.limit[game]:
         considered = np.int64(0)
-        if rules.gumbel:
+        if params.gumbel:
             simulation = tree.simulations_done[game] + num_leaves
-            considered = np.int64(rules.considered_visits[schedule, num_considered, simulation])
-            next_phase = np.int64(rules.phase[schedule, num_considered, simulation])
+            considered = np.int64(params.considered_visits[schedule, num_considered, simulation])
+            next_phase = np.int64(params.phase[schedule, num_considered, simulation])
             if num_leaves > 0 and next_phase != phase:
                 break  # the halving needs the values of the leaves
             phase = next_phase
         node, pending = np.int64(0), np.int64(num_leaves)  # pending: other walks through the node that are on their way
         while True:
-            if not rules.gumbel:
-                edge = _puct_edge(tree, game, node, pending, rules)
+            if not params.gumbel:
+                edge = _puct_edge(tree, game, node, pending, params)
             elif node == 0:
-                edge = _considered_edge(tree, game, considered, rules, weights)
+                edge = _considered_edge(tree, game, considered, params, weights)
             else:
-                edge = _improved_edge(tree, game, node, rules, weights)
+                edge = _improved_edge(tree, game, node, params, weights)
             pending = np.int64(tree.edge_pending[game, edge])
             tree.edge_pending[game, edge] += 1
             node = np.int64(tree.edge_child[game, edge])
             if node < 0:
-                node = _add_child(tree, game, edge, rules)
+                node = _add_child(tree, game, edge, params)
                 break
             if tree.is_over[game, node] or tree.visits[game, node] == 0:
                 break
@@ -289,26 +291,26 @@ def _walk(tree: Any, game: int, rules: Any, weights: npt.NDArray[np.float64]) ->
 
 
 @kernel
-def take_roots(tree: Any, games: npt.NDArray[np.int64], logits: npt.NDArray[np.float32], values: npt.NDArray[np.float32]) -> None:
+def expand_roots(tree: Any, games: npt.NDArray[np.int64], logits: npt.NDArray[np.float32], values: npt.NDArray[np.float32]) -> None:
     """Take the evaluator's answers about the roots of the games named."""
     for game in games:
         _back_up(tree, game, logits, values)
 
 
 @kernel
-def simulate(tree: Any, rules: Any, logits: npt.NDArray[np.float32], values: npt.NDArray[np.float32]) -> None:
+def simulate(tree: Any, params: Any, logits: npt.NDArray[np.float32], values: npt.NDArray[np.float32]) -> None:
     """Take the evaluator's answers about the leaves, if there are any, and walk to the next ones."""
     weights = np.empty(MAX_EDGES, dtype=np.float64)
     for game in range(len(tree.leaves)):
         _back_up(tree, game, logits, values)
-        _walk(tree, game, rules, weights)
+        _walk(tree, game, params, weights)
 
 
 @kernel
-def _puct_edge(tree: Any, game: int, node: int, pending: int, rules: Any) -> Any:
+def _puct_edge(tree: Any, game: int, node: int, pending: int, params: Any) -> Any:
     """The edge with the highest mean value plus exploration. Walks on their way count as lost. pending: those through the node."""
-    factor = rules.exploration[tree.visits[game, node] + pending]
-    unvisited_value = tree.value_sum[game, node] / tree.visits[game, node] - rules.fpu_reduction
+    factor = params.exploration[tree.visits[game, node] + pending]
+    unvisited_value = tree.value_sum[game, node] / tree.visits[game, node] - params.fpu_reduction
     first = np.int64(tree.first_edge[game, node])
     best, best_score = first, -np.inf
     for edge in range(first, first + tree.num_edges[game, node]):
@@ -322,7 +324,7 @@ def _puct_edge(tree: Any, game: int, node: int, pending: int, rules: Any) -> Any
 
 
 @kernel
-def _completed_logits(tree: Any, game: int, node: int, rules: Any, weights: npt.NDArray[np.float64]) -> None:
+def _completed_logits(tree: Any, game: int, node: int, params: Any, weights: npt.NDArray[np.float64]) -> None:
     """Write the logits of a node's improved policy into `weights`, for each of its edges, up to a constant.
 
     A move's value counts for its logit. Where it has no visits, the mixed value of the node stands for it: of its evaluation, and
@@ -342,7 +344,7 @@ def _completed_logits(tree: Any, game: int, node: int, rules: Any, weights: npt.
     mixed_value = np.float64(tree.value[game, node])
     if visits > 0:
         mixed_value = (mixed_value + visits * weighted_value / visited_prior) / (1 + visits)
-    scale = (rules.visit_offset + most_visits) * rules.value_scale
+    scale = (params.maxvisit_init + most_visits) * params.value_scale
     for index in range(count):
         edge = first + index
         edge_visits = tree.edge_visits[game, edge]
@@ -365,9 +367,9 @@ def _normalise(weights: npt.NDArray[np.float64], count: int) -> None:
 
 
 @kernel
-def _considered_edge(tree: Any, game: int, considered: int, rules: Any, weights: npt.NDArray[np.float64]) -> Any:
+def _considered_edge(tree: Any, game: int, considered: int, params: Any, weights: npt.NDArray[np.float64]) -> Any:
     """At the root: of the edges with `considered` visits, those on their way included, the one with the highest noisy logit."""
-    _completed_logits(tree, game, np.int64(0), rules, weights)
+    _completed_logits(tree, game, np.int64(0), params, weights)
     first = np.int64(tree.first_edge[game, 0])
     best, best_score = first, -np.inf
     for index in range(tree.num_edges[game, 0]):
@@ -379,11 +381,11 @@ def _considered_edge(tree: Any, game: int, considered: int, rules: Any, weights:
 
 
 @kernel
-def _improved_edge(tree: Any, game: int, node: int, rules: Any, weights: npt.NDArray[np.float64]) -> Any:
+def _improved_edge(tree: Any, game: int, node: int, params: Any, weights: npt.NDArray[np.float64]) -> Any:
     """Below the root: the edge whose share of the visits is furthest behind the improved policy."""
     count = tree.num_edges[game, node]
     first = np.int64(tree.first_edge[game, node])
-    _completed_logits(tree, game, node, rules, weights)
+    _completed_logits(tree, game, node, params, weights)
     _normalise(weights, count)
     visits = 0
     for edge in range(first, first + count):
@@ -398,7 +400,7 @@ def _improved_edge(tree: Any, game: int, node: int, rules: Any, weights: npt.NDA
 
 
 @kernel
-def gather(tree: Any, own: BitboardArray, opp: BitboardArray, side: npt.NDArray[np.uint8], legal: BitboardArray) -> Any:
+def gather_leaves(tree: Any, own: BitboardArray, opp: BitboardArray, side: npt.NDArray[np.uint8], legal: BitboardArray) -> Any:
     """Copy the leaves of all games into the arrays, and note where those of each game begin. Returns how many they are."""
     count = 0
     for game in range(len(tree.leaves)):
@@ -414,10 +416,10 @@ def gather(tree: Any, own: BitboardArray, opp: BitboardArray, side: npt.NDArray[
 
 
 @kernel
-def report(
+def extract_results(
     tree: Any,
     games: npt.NDArray[np.int64],
-    rules: Any,
+    params: Any,
     visit_counts: npt.NDArray[np.int32],
     root_values: npt.NDArray[np.float32],
     q_values: npt.NDArray[np.float32],
@@ -442,7 +444,7 @@ def report(
             visits = tree.edge_visits[game, edge]
             total_visits += visits
             most_visits = max(most_visits, visits)
-        _completed_logits(tree, game, np.int64(0), rules, weights)
+        _completed_logits(tree, game, np.int64(0), params, weights)
         best_score = -np.inf
         for index in range(count):
             edge = first + index
@@ -451,12 +453,12 @@ def report(
             if visits > 0:
                 q_values[row, square] = tree.edge_value_sum[game, edge] / visits
             if visits == most_visits:
-                value = weights[index] if rules.gumbel else tree.edge_value_sum[game, edge] / visits
+                value = weights[index] if params.gumbel else tree.edge_value_sum[game, edge] / visits
                 score = value + tree.noise[game, index]
                 if score > best_score:
                     best_score, moves[row] = score, square
         _normalise(weights, count)
         for index in range(count):
             edge = first + index
-            share = weights[index] if rules.gumbel else tree.edge_visits[game, edge] / total_visits
+            share = weights[index] if params.gumbel else tree.edge_visits[game, edge] / total_visits
             policy[row, tree.edge_square[game, edge]] = share

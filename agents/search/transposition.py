@@ -53,11 +53,11 @@ UNLIMITED: Final = np.uint64((1 << 64) - 1)
 _LAST_SEARCH: Final = np.uint64((1 << 32) - 2)
 
 
-def allocate(megabytes: int) -> BitboardArray:
+def allocate(hash_mb: int) -> BitboardArray:
     """Memory for searches, with a table of the largest power of two of buckets that fits; at least 1 megabyte."""
-    if not 1 <= megabytes <= _MOST_MEGABYTES:
-        raise ValueError(f"a table of {megabytes} megabytes; expected at least 1, and at most {_MOST_MEGABYTES}")
-    num_buckets = 1 << ((megabytes << 20) // (8 * _BUCKET)).bit_length() - 1
+    if not 1 <= hash_mb <= _MOST_MEGABYTES:
+        raise ValueError(f"a table of {hash_mb} hash_mb; expected at least 1, and at most {_MOST_MEGABYTES}")
+    num_buckets = 1 << ((hash_mb << 20) // (8 * _BUCKET)).bit_length() - 1
     memory = np.zeros(_TABLE + num_buckets * _BUCKET, dtype=np.uint64)
     memory[MASK] = num_buckets - 1
     return memory

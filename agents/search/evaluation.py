@@ -26,8 +26,8 @@ from agents.heuristics import (
     surroundings,
     x_squares,
 )
-from agents.ntuple import COUNT_LIMIT, COUNT_TABLE_SIZES, DISC_CLASS, FEWEST_DISCS, NTupleNetwork, table_sizes
-from agents.search_board import EMPTY, NUM_SQUARES, ONE, SIZE, embedded_geometry, embedded_square, moves_on
+from agents.ntuple.network import COUNT_LIMIT, COUNT_TABLE_SIZES, DISC_CLASS, FEWEST_DISCS, NTupleNetwork, table_sizes
+from agents.search.board import EMPTY, NUM_SQUARES, ONE, SIZE, embedded_geometry, embedded_square, moves_on
 from othello_env.compiled import compiled_function, inlined, lowest_square, popcount
 
 # Sums stay below this, so that a search can tell them from the results of finished games.

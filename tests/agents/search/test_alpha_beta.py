@@ -14,16 +14,16 @@ import numpy as np
 import pytest
 
 from agents import AgentSpecError, make_agent
-from agents.alpha_beta import AlphaBetaAgent, alpha_beta_agent
-from agents.endgame import Solver
 from agents.heuristics import HeuristicEvaluator
 from agents.league import league_agent
-from agents.ntuple import NTupleNetwork
+from agents.ntuple.network import NTupleNetwork
 from agents.positional import PositionalEvaluator
-from agents.search_evaluation import network_evaluation
+from agents.search.alpha_beta import AlphaBetaAgent, alpha_beta_agent
+from agents.search.endgame import Solver
+from agents.search.evaluation import network_evaluation
 from othello_env import Game, Position, PositionBatch
 from othello_env.batch import Afterstates
-from tests.agents.test_ntuple import network_of
+from tests.agents.ntuple.test_network import network_of
 from training.evaluation.match import play_match
 from training.evaluation.openings import random_openings
 
@@ -124,14 +124,14 @@ def test_the_line_is_the_game_that_leads_to_the_score(rng: np.random.Generator) 
     agent, net = searching(depth=5), network(8)
     for position in positions_of_play(8, rng, 20):
         report = agent.search(position)
-        assert report.line[0] == report.square
-        assert len(report.line) == report.depth or game_over_after(position, report.line)
+        assert report.pv[0] == report.square
+        assert len(report.pv) == report.depth or game_over_after(position, report.pv)
         side = position.side_to_move
-        for square in report.line[:-1]:
+        for square in report.pv[:-1]:
             position = position.play(square)
-        if not position.play(report.line[-1]).is_over:
+        if not position.play(report.pv[-1]).is_over:
             after = PositionBatch.from_positions([position]).afterstates()
-            value = float(net.values(after.own, after.opp)[after.squares.tolist().index(report.line[-1])])
+            value = float(net.values(after.own, after.opp)[after.squares.tolist().index(report.pv[-1])])
             assert report.score == pytest.approx(value if position.side_to_move == side else -value, abs=1e-4)
 
 
@@ -143,13 +143,13 @@ def game_over_after(position: Position, line: tuple[int, ...]) -> bool:
 
 def test_searches_do_not_depend_on_what_was_searched_before(rng: np.random.Generator) -> None:
     positions = positions_of_play(8, rng, 12)
-    used = searching(depth=6, megabytes=1)
+    used = searching(depth=6, hash_mb=1)
     for position in positions:
         used.search(position)
     for position in positions:
-        fresh = searching(depth=6, megabytes=1).search(position)
+        fresh = searching(depth=6, hash_mb=1).search(position)
         again = used.search(position)
-        assert (fresh.square, fresh.score, fresh.line, fresh.nodes) == (again.square, again.score, again.line, again.nodes)
+        assert (fresh.square, fresh.score, fresh.pv, fresh.nodes) == (again.square, again.score, again.pv, again.nodes)
 
 
 def test_a_batch_gets_the_moves_of_its_positions_one_by_one(rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -197,7 +197,7 @@ def test_exact_play_reaches_the_score_of_the_solver(rng: np.random.Generator) ->
         assert report.exact
         assert report.score == solver.solve(position).score
         assert report.score == solver.move_scores(position)[report.square]
-        for square in report.line:
+        for square in report.pv:
             position = position.play(square)
         assert position.is_over
 
@@ -217,14 +217,14 @@ def test_nodes_and_seconds_stop_a_search_that_has_a_move_all_the_same() -> None:
         assert time.perf_counter() - start < 30  # a search without a limit would take days
     assert alpha_beta_agent(nodes=1).search(position).depth == 1
     same = alpha_beta_agent(nodes=20_000)
-    assert same.search(position).line == alpha_beta_agent(nodes=20_000).search(position).line
+    assert same.search(position).pv == alpha_beta_agent(nodes=20_000).search(position).pv
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="sends SIGINT")
 def test_ctrl_c_ends_a_search() -> None:
     code = """if True:
         import os, signal, threading
-        from agents.alpha_beta import alpha_beta_agent
+        from agents.search.alpha_beta import alpha_beta_agent
         from othello_env import Position
         agent = alpha_beta_agent(depth=40)
         alpha_beta_agent(depth=1).search(Position.start())
@@ -271,7 +271,7 @@ def test_more_depth_is_stronger(rng: np.random.Generator) -> None:
         ("alpha_beta:seconds=nan", "seconds=nan: expected a positive number"),
         ("alpha_beta:seconds=inf", "seconds=inf: expected a positive number"),
         ("alpha_beta:solver=-1", "solver=-1: expected 0 to 64"),
-        ("alpha_beta:megabytes=0", "0 megabytes; expected at least 1"),
+        ("alpha_beta:hash_mb=0", "0 hash_mb; expected at least 1"),
         ("alpha_beta:evaluation=best", "evaluation=best; expected one of swh, heur, bench, heuristics"),
         ("alpha_beta:/does/not/exist", "'/does/not/exist': no such file"),
         ("alpha_beta:/does/not/exist.txt", "no such file: '/does/not/exist.txt'"),
@@ -281,7 +281,7 @@ def test_more_depth_is_stronger(rng: np.random.Generator) -> None:
         ("alpha_beta:solver=65", "expected 0 to 64"),
         ("alpha_beta:nodes=100000000000000000000000", "expected 1 to"),
         ("alpha_beta:seconds=1e300", "expected a positive number, at most"),
-        ("alpha_beta:megabytes=100000000000", "expected at least 1, and at most"),
+        ("alpha_beta:hash_mb=100000000000", "expected at least 1, and at most"),
         ("mcts:simulations=99999999999", "at most 10000000"),
         ("mcts:rollouts=100000000000000000000000", "at most 1000000"),
         ("mcts:simulations=0", "simulations 0: must be at least 1"),
@@ -339,7 +339,7 @@ def test_weights_that_are_all_but_zero_are_searched(size: float) -> None:
     net = network(8)
     tiny = NTupleNetwork(net.groups, np.full(len(net.weights), size, dtype=np.float64 if size < 1e-100 else np.float32))
     evaluation = network_evaluation(tiny)
-    assert AlphaBetaAgent("tiny", lambda _: evaluation, depth=2).search(Position.start()).line
+    assert AlphaBetaAgent("tiny", lambda _: evaluation, depth=2).search(Position.start()).pv
 
 
 @pytest.mark.slow

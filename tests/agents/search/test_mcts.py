@@ -11,17 +11,18 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from agents import make_agent, mcts
-from agents.evaluators import AfterstateEvaluator, Evaluation, RolloutEvaluator
+from agents import make_agent
 from agents.greedy import disc_difference
-from agents.mcts import MCTSAgent, Searches, SearchResult, SearchSettings, considered_visits, mcts_agent, search, tree_bytes
+from agents.search import mcts
+from agents.search.leaf import AfterstateEvaluator, Evaluation, RolloutEvaluator
+from agents.search.mcts import MCTSAgent, Searches, SearchResult, SearchSettings, considered_visits, mcts_agent, search, tree_bytes
 from othello_env import Position, PositionBatch
 from othello_env.squares import parse_square
+from tests.agents.search.test_leaf import late_positions
 from tests.agents.test_base import mixed_positions
-from tests.agents.test_evaluators import late_positions
 from training.evaluation.match import play_match
 
-NEVER = 1e18  # a c_base that leaves c_puct a constant
+NEVER = 1e18  # a pb_c_base that leaves pb_c_init a constant
 
 
 @dataclass
@@ -106,7 +107,7 @@ class Node:
     def puct_move(self, settings: SearchSettings) -> int:
         num_visits = 1 + sum(self.visits.values())
         mean = (self.value + sum(self.value_sums.values())) / num_visits
-        factor = settings.c_puct + math.log((1 + num_visits + settings.c_base) / settings.c_base)
+        factor = settings.pb_c_init + math.log((1 + num_visits + settings.pb_c_base) / settings.pb_c_base)
 
         def score(square: int) -> float:
             visits = self.visits[square]
@@ -123,7 +124,7 @@ class Node:
             mean = sum(self.priors[s] * values[s] for s in visited) / sum(self.priors[s] for s in visited)
             num_visits = sum(self.visits.values())
             mixed = (self.value + num_visits * mean) / (1 + num_visits)
-        scale = (settings.visit_offset + max(self.visits.values())) * settings.value_scale
+        scale = (settings.maxvisit_init + max(self.visits.values())) * settings.value_scale
         return {square: math.log(self.priors[square]) + scale * values.get(square, mixed) for square in self.squares}
 
     def improved_policy(self, settings: SearchSettings) -> dict[int, float]:
@@ -136,7 +137,7 @@ class Node:
         return max(self.squares, key=lambda square: policy[square] - self.visits[square] / (1 + num_visits))
 
     def considered_move(self, settings: SearchSettings) -> int:
-        num_considered = min(settings.max_considered_actions, len(self.squares))
+        num_considered = min(settings.max_num_considered_actions, len(self.squares))
         wanted = considered_visits(num_considered, settings.simulations)[0][sum(self.visits.values())]
         logits = self.completed_logits(settings)
         return max((square for square in self.squares if self.visits[square] == wanted), key=lambda square: logits[square])
@@ -183,9 +184,9 @@ def varied_positions(rng: np.random.Generator) -> list[Position]:
     "settings",
     [
         SearchSettings(simulations=60),
-        SearchSettings(simulations=60, c_puct=0.4, c_base=30.0, fpu_reduction=0.2),
+        SearchSettings(simulations=60, pb_c_init=0.4, pb_c_base=30.0, fpu_reduction=0.2),
         SearchSettings(simulations=60, method="gumbel", gumbel_scale=0.0),
-        SearchSettings(simulations=37, method="gumbel", gumbel_scale=0.0, max_considered_actions=3, value_scale=0.02),
+        SearchSettings(simulations=37, method="gumbel", gumbel_scale=0.0, max_num_considered_actions=3, value_scale=0.02),
     ],
     ids=["puct", "puct-2", "gumbel", "gumbel-2"],
 )
@@ -217,7 +218,7 @@ def test_visits_worked_by_hand() -> None:
     start = Position.start(4)
     first, second, third, fourth = start.legal_squares()
     evaluator = TableEvaluator({start.play(first): -0.5})
-    result = run(batch_of(start), evaluator, simulations=4, c_puct=1.0, c_base=NEVER)
+    result = run(batch_of(start), evaluator, simulations=4, pb_c_init=1.0, pb_c_base=NEVER)
     assert [int(result.visit_counts[0, square]) for square in (first, second, third, fourth)] == [2, 1, 1, 0]
     assert result.q_values[0, [first, second, third]].tolist() == [0.25, 0.0, 0.0]
     assert math.isnan(result.q_values[0, fourth])
@@ -234,7 +235,7 @@ def test_a_value_keeps_its_sign_where_the_opponent_must_pass(rng: np.random.Gene
         if len(squares) < 2 or any(child.is_over for child in children):
             continue
         # So much exploration that each move is tried once.
-        result = run(batch_of(position), ConstantEvaluator(0.6), simulations=len(squares), c_puct=1000.0)
+        result = run(batch_of(position), ConstantEvaluator(0.6), simulations=len(squares), pb_c_init=1000.0)
         for square, child in zip(squares, children, strict=True):
             same_side = child.side_to_move == position.side_to_move
             num_passes += same_side
@@ -253,7 +254,7 @@ def test_a_move_that_ends_the_game_counts_by_the_result(text: str, move: str, ou
     square = parse_square(move, 4)
     assert position.play(square).is_over
     assert len(position.legal_squares()) > 1
-    result = run(batch_of(position), ConstantEvaluator(0.77), simulations=16, method=method, c_puct=30.0)
+    result = run(batch_of(position), ConstantEvaluator(0.77), simulations=16, method=method, pb_c_init=30.0)
     assert result.visit_counts[0, square] > 2
     assert result.q_values[0, square] == outcome
 
@@ -370,7 +371,7 @@ def test_a_search_does_not_depend_on_what_else_is_running(method: Any, leaves_pe
 @pytest.mark.parametrize("method", ["puct", "gumbel"])
 @pytest.mark.parametrize("calls", [0, 1, 9])
 def test_restored_searches_go_on_like_the_old_ones(method: Any, calls: int, rng: np.random.Generator) -> None:
-    settings = SearchSettings(simulations=12, method=method, leaves_per_call=3, noise_fraction=0.25)
+    settings = SearchSettings(simulations=12, method=method, leaves_per_call=3, dirichlet_fraction=0.25)
     old, new = (Searches(30, settings, board_size=8, empties=60) for _ in range(2))
     positions = mixed_positions(rng, 300)
     positions = positions.take(np.flatnonzero(~positions.is_over))
@@ -512,7 +513,7 @@ def test_sequential_halving_follows_its_table() -> None:
 @pytest.mark.parametrize("leaves_per_call", [1, 3, 16])
 def test_gumbel_visits_the_considered_moves_by_the_table(leaves_per_call: int, rng: np.random.Generator) -> None:
     positions = batch_of(*(p for p in late_positions(rng, count=40, empties=40, board_size=8) if len(p.legal_squares()) > 4))
-    settings: dict[str, Any] = {"method": "gumbel", "max_considered_actions": 4, "leaves_per_call": leaves_per_call}
+    settings: dict[str, Any] = {"method": "gumbel", "max_num_considered_actions": 4, "leaves_per_call": leaves_per_call}
     result = run(positions, simulations=16, **settings)
     assert (np.sort(result.visit_counts, axis=1)[:, -5:] == [0, 2, 2, 6, 6]).all()
     assert (np.take_along_axis(result.visit_counts, result.moves[:, None], axis=1) == 6).all()
@@ -520,10 +521,10 @@ def test_gumbel_visits_the_considered_moves_by_the_table(leaves_per_call: int, r
 
 def test_gumbel_without_noise_considers_the_highest_logits_and_plays_the_best(rng: np.random.Generator) -> None:
     positions = batch_of(*(p for p in late_positions(rng, count=40, empties=40, board_size=8) if len(p.legal_squares()) > 4))
-    result = run(positions, simulations=4, method="gumbel", gumbel_scale=0.0, max_considered_actions=4)
+    result = run(positions, simulations=4, method="gumbel", gumbel_scale=0.0, max_num_considered_actions=4)
     logits, _ = ScatteredEvaluator().evaluate(positions, rng)
     assert logits is not None
-    logits[positions.legal_mask() == 0] = -np.inf
+    logits[positions.legal_action_mask() == 0] = -np.inf
     highest = np.argsort(logits, axis=1)[:, -4:]
     assert (np.take_along_axis(result.visit_counts, highest, axis=1) == 1).all()
     scores = np.where(result.visit_counts > 0, logits + (50 + 1) * 0.5 * result.q_values, -np.inf)
@@ -532,7 +533,7 @@ def test_gumbel_without_noise_considers_the_highest_logits_and_plays_the_best(rn
 
 def test_gumbel_noise_varies_the_considered_moves() -> None:
     start = PositionBatch.start(400)
-    result = run(start, ConstantEvaluator(), simulations=2, method="gumbel", max_considered_actions=2)
+    result = run(start, ConstantEvaluator(), simulations=2, method="gumbel", max_num_considered_actions=2)
     counts = (result.visit_counts > 0).sum(axis=0)[[19, 26, 37, 44]]
     assert (abs(counts - 200) < 5 * 10).all()
 
@@ -542,18 +543,18 @@ def test_policies_sum_to_one_on_the_legal_moves(method: str, rng: np.random.Gene
     positions = mixed_positions(rng)
     result = run(positions, RolloutEvaluator(), simulations=30, method=method)
     np.testing.assert_allclose(result.policy.sum(axis=1), 1, atol=1e-5)
-    assert (result.policy[positions.legal_mask() == 0] == 0).all()
+    assert (result.policy[positions.legal_action_mask() == 0] == 0).all()
     assert (result.policy >= 0).all()
-    assert (result.visit_counts[positions.legal_mask() == 0] == 0).all()
+    assert (result.visit_counts[positions.legal_action_mask() == 0] == 0).all()
     positions.step(result.moves)
 
 
 def test_forced_moves_and_finished_games_are_not_searched(rng: np.random.Generator) -> None:
     positions = mixed_positions(rng, 600)
-    only_one = positions.legal_mask().sum(axis=1) == 1
+    only_one = positions.legal_action_mask().sum(axis=1) == 1
     result = run(positions, ConstantEvaluator(0.25), simulations=5)
     assert (result.visit_counts.sum(axis=1) == np.where(only_one, 0, 5)).all()
-    assert (result.policy[only_one] == positions.legal_mask()[only_one]).all()
+    assert (result.policy[only_one] == positions.legal_action_mask()[only_one]).all()
     assert (result.moves[positions.is_over] == 64).all()
     assert (result.root_values[only_one & ~positions.is_over] == 0.25).all()
     for row in np.flatnonzero(positions.is_over).tolist():
@@ -601,8 +602,8 @@ def test_equal_moves_are_chosen_with_equal_chances() -> None:
 def test_noise_in_the_prior_of_the_root() -> None:
     """With noise alone for a prior, of alpha 0.03, nearly all of the prior is on one move."""
     start = PositionBatch.start(300)
-    settings: dict[str, Any] = {"simulations": 40, "c_puct": 10.0, "noise_alpha": 0.03}
-    none, some, only = (run(start, ConstantEvaluator(), noise_fraction=fraction, **settings) for fraction in (0.0, 0.25, 1.0))
+    settings: dict[str, Any] = {"simulations": 40, "pb_c_init": 10.0, "dirichlet_alpha": 0.03}
+    none, some, only = (run(start, ConstantEvaluator(), dirichlet_fraction=fraction, **settings) for fraction in (0.0, 0.25, 1.0))
     assert (none.visit_counts[:, [19, 26, 37, 44]] >= 9).all()
     assert (some.visit_counts.max(axis=1) > 14).mean() > 0.5
     assert (only.visit_counts.max(axis=1) > 30).mean() > 0.5
@@ -646,7 +647,7 @@ def test_answers_that_are_no_evaluation_are_refused() -> None:
 def test_logits_of_illegal_squares_do_not_matter() -> None:
     class Careless:
         def evaluate(self, positions: PositionBatch, rng: np.random.Generator) -> Evaluation:
-            logits = np.where(positions.legal_mask() == 1, 0, np.nan).astype(np.float32)
+            logits = np.where(positions.legal_action_mask() == 1, 0, np.nan).astype(np.float32)
             return Evaluation(logits, np.zeros(len(positions), dtype=np.float32))
 
     result = run(PositionBatch.start(1), Careless(), simulations=9)
@@ -659,13 +660,13 @@ def test_logits_of_illegal_squares_do_not_matter() -> None:
     [
         ({"simulations": 0}, "simulations 0: must be at least 1"),
         ({"simulations": 5, "leaves_per_call": 0}, "leaves_per_call 0: must be at least 1"),
-        ({"simulations": 5, "max_considered_actions": 0}, "max_considered_actions 0: must be at least 1"),
-        ({"simulations": 5, "c_puct": -1.0}, "c_puct -1.0: must be a number that is not negative"),
-        ({"simulations": 5, "c_puct": math.nan}, "c_puct nan: must be a number that is not negative"),
-        ({"simulations": 5, "c_base": 0.0}, "c_base 0.0: must be a positive number"),
-        ({"simulations": 5, "noise_fraction": 1.5}, "noise_fraction 1.5: must be between 0 and 1"),
+        ({"simulations": 5, "max_num_considered_actions": 0}, "max_num_considered_actions 0: must be at least 1"),
+        ({"simulations": 5, "pb_c_init": -1.0}, "pb_c_init -1.0: must be a number that is not negative"),
+        ({"simulations": 5, "pb_c_init": math.nan}, "pb_c_init nan: must be a number that is not negative"),
+        ({"simulations": 5, "pb_c_base": 0.0}, "pb_c_base 0.0: must be a positive number"),
+        ({"simulations": 5, "dirichlet_fraction": 1.5}, "dirichlet_fraction 1.5: must be between 0 and 1"),
         ({"simulations": 10**9}, "simulations 1000000000: at most"),
-        ({"simulations": 5, "value_scale": 1e300, "visit_offset": 1e300}, "at most 1e"),
+        ({"simulations": 5, "value_scale": 1e300, "maxvisit_init": 1e300}, "at most 1e"),
         ({"simulations": 5, "method": "uct"}, "method 'uct': expected one of puct, gumbel"),
     ],
 )
@@ -702,7 +703,7 @@ def test_search_improves_on_the_evaluator_that_it_asks() -> None:
 
 def test_more_actions_may_be_considered_than_there_are() -> None:
     for method in ("puct", "gumbel"):
-        result = run(PositionBatch.start(2), simulations=10, method=method, max_considered_actions=1000)
+        result = run(PositionBatch.start(2), simulations=10, method=method, max_num_considered_actions=1000)
         assert result.visit_counts.sum(axis=1).tolist() == [10, 10]
 
 

@@ -1,6 +1,6 @@
 """Exact endgames: the score that perfect play reaches, and the moves that reach it.
 
-`python -m agents.endgame FILE.obf` solves the positions of a file and compares with the scores that the file gives. The search
+`python -m agents.search.endgame FILE.obf` solves the positions of a file and compares with the scores that the file gives. The search
 is alpha-beta with null windows, a transposition table, cuts by stable discs, and moves in the order of the replies that they
 leave; it visits some 25 million positions a second on one core. Needs numba (extra `[fast]`).
 """
@@ -21,7 +21,7 @@ from typing import Any, Final, NoReturn, get_args
 import numpy as np
 
 from agents.heuristics import GEOMETRY, stable_discs
-from agents.search_board import (
+from agents.search.board import (
     CORNERS,
     EMPTY,
     NEIGHBOURS,
@@ -35,7 +35,7 @@ from agents.search_board import (
     moves_on,
     touching,
 )
-from agents.transposition import (
+from agents.search.transposition import (
     MAX_NODES,
     NO_SQUARE,
     NODES,
@@ -292,13 +292,13 @@ def run_interruptibly(search: Callable[[], Any], memories: Sequence[BitboardArra
 class Solution:
     """What a solver found out about a position.
 
-    score: the final score of perfect play from the view of the side to move. line: squares of one perfect game to its end; its
+    score: the final score of perfect play from the view of the side to move. pv: squares of one perfect game to its end; its
     first is a best move. Passes are left out, but for the one with which a position that forces it begins. nodes: positions
     visited. seconds: time taken.
     """
 
     score: int
-    line: tuple[int, ...]
+    pv: tuple[int, ...]
     nodes: int
     seconds: float
 
@@ -307,14 +307,14 @@ class Solver:
     """Solves endgames exactly. One position after the other; not for several threads at once.
 
     scoring: what is maximised, "empties_to_winner" as in tournaments and files, or "discs". Which moves win, draw or lose is the
-    same in both. megabytes: of the transposition table. Up to 20 empties take about a second, 24 empties about a minute.
+    same in both. hash_mb: of the transposition table. Up to 20 empties take about a second, 24 empties about a minute.
     """
 
-    def __init__(self, scoring: Scoring = "empties_to_winner", *, megabytes: int = 64) -> None:
+    def __init__(self, scoring: Scoring = "empties_to_winner", *, hash_mb: int = 64) -> None:
         check_scoring(scoring)
         self.scoring: Scoring = scoring
         self._to_winner = int(scoring == "empties_to_winner")
-        self._memory = allocate(megabytes)
+        self._memory = allocate(hash_mb)
         self.solve(Position.start(4))  # so that no time limit has to wait for the compiler
 
     def solve(self, position: Position, *, seconds: float | None = None, max_nodes: int | None = None) -> Solution:
@@ -328,7 +328,7 @@ class Solver:
             return self._search(asked, alpha=alpha, beta=beta, seconds=remaining)
 
         score = value(position, -largest, largest)
-        line = perfect_line(position, score, value=value, memory=self._memory)
+        line = principal_variation(position, score, value=value, memory=self._memory)
         return Solution(score, line, int(self._memory[NODES]), time.perf_counter() - start)
 
     def outcome(self, position: Position, *, seconds: float | None = None, max_nodes: int | None = None) -> int:
@@ -390,7 +390,9 @@ def exact_value(position: Position, memory: BitboardArray, *, alpha: int, beta: 
     return None if memory[STOP] else value
 
 
-def perfect_line(position: Position, score: int, *, value: Callable[[Position, int, int], int], memory: BitboardArray) -> tuple[int, ...]:
+def principal_variation(
+    position: Position, score: int, *, value: Callable[[Position, int, int], int], memory: BitboardArray
+) -> tuple[int, ...]:
     """The squares of a game from `position` that reaches its score, passes left out.
 
     value: `exact_value` of a position between two bounds. memory: of the search that found the score, whose table knows most moves.
@@ -482,7 +484,7 @@ def _check(solver: Solver, entry: ObfEntry, *, moves: bool, seconds: float | Non
             scores = solver.move_scores(entry.position, seconds=remaining)
             nodes += solver.nodes
             wrong_moves = {square: scores[square] for square, listed in entry.scores.items() if scores[square] != listed}
-        score, best = solution.score, next(iter(solution.line), None)
+        score, best = solution.score, next(iter(solution.pv), None)
     except SearchStoppedError:
         nodes += solver.nodes
     return _Check(entry, score, best, wrong_moves, nodes, time.perf_counter() - start)
@@ -511,7 +513,7 @@ def _fail(message: str) -> NoReturn:
 
 def _parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
-        prog="python -m agents.endgame",
+        prog="python -m agents.search.endgame",
         description="Solve the positions of OBF files and compare with the scores that the files give.",
         epilog="Exit status: 0 if all positions were solved and have the scores of the files, 1 if not, 2 if a file cannot be read.",
     )
@@ -522,15 +524,15 @@ def _parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--sample", type=int, metavar="N", help="solve a random sample of so many positions (default: all)")
     parser.add_argument("--seed", type=int, default=0, help="seed of the sample (default: 0)")
     parser.add_argument("--keep-going", action="store_true", help="report lines that cannot be read and solve the others")
-    parser.add_argument("--megabytes", type=int, default=64, help="size of the transposition table (default: 64)")
+    parser.add_argument("--hash_mb", type=int, default=64, help="size of the transposition table (default: 64)")
     parser.add_argument("--max-seconds", type=float, metavar="S", help="give a position up after so many seconds (default: never)")
     arguments = parser.parse_args(argv)
     if arguments.sample is not None and arguments.sample < 1:
         parser.error(f"--sample {arguments.sample}: expected at least 1")
     if arguments.seed < 0:
         parser.error(f"--seed {arguments.seed}: must not be negative")
-    if arguments.megabytes < 1:
-        parser.error(f"--megabytes {arguments.megabytes}: expected at least 1")
+    if arguments.hash_mb < 1:
+        parser.error(f"--hash_mb {arguments.hash_mb}: expected at least 1")
     if arguments.max_seconds is not None and not arguments.max_seconds > 0:
         parser.error(f"--max-seconds {arguments.max_seconds}: expected more than 0")
     return arguments
@@ -557,13 +559,13 @@ def main(argv: Sequence[str] | None = None) -> None:
         if arguments.sample is not None and arguments.sample < len(tasks):
             chosen = np.random.default_rng(arguments.seed).choice(len(tasks), arguments.sample, replace=False)
             tasks = [tasks[place] for place in sorted(chosen)]
-        solver = Solver(arguments.scoring, megabytes=arguments.megabytes)
+        solver = Solver(arguments.scoring, hash_mb=arguments.hash_mb)
     except OSError as error:
         _fail(f"{error.filename}: {error.strerror}")
     except RecordFormatError as error:
         _fail(str(error))
     except (MemoryError, ValueError):
-        _fail(f"no memory for a table of {arguments.megabytes} megabytes")
+        _fail(f"no memory for a table of {arguments.hash_mb} hash_mb")
     except KeyboardInterrupt:
         sys.exit(130)
 

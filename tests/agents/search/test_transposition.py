@@ -8,7 +8,7 @@ import numba
 import numpy as np
 import pytest
 
-from agents.transposition import (
+from agents.search.transposition import (
     MASK,
     MAX_NODES,
     NO_SQUARE,
@@ -84,8 +84,8 @@ def random_entries(number: int, rng: np.random.Generator) -> list[Entry]:
     return [Entry(*(int(word) for word in row)) for row in zip(*columns, strict=True)]
 
 
-def fresh(megabytes: int = 1) -> BitboardArray:
-    memory = allocate(megabytes)
+def fresh(hash_mb: int = 1) -> BitboardArray:
+    memory = allocate(hash_mb)
     begin_search(memory, UNLIMITED)
     return memory
 
@@ -215,16 +215,16 @@ def test_a_new_search_begins_to_count_at_zero() -> None:
     assert memory[MAX_NODES] == (1 << 64) - 1
 
 
-@pytest.mark.parametrize("megabytes", [0, -1])
-def test_a_table_of_no_size_is_refused(megabytes: int) -> None:
-    with pytest.raises(ValueError, match=f"{megabytes} megabytes"):
-        allocate(megabytes)
+@pytest.mark.parametrize("hash_mb", [0, -1])
+def test_a_table_of_no_size_is_refused(hash_mb: int) -> None:
+    with pytest.raises(ValueError, match=f"{hash_mb} hash_mb"):
+        allocate(hash_mb)
 
 
-@pytest.mark.parametrize("megabytes", [1, 2, 3, 5, 64])
-def test_the_table_takes_more_than_half_of_the_megabytes_and_no_more(megabytes: int) -> None:
-    memory = allocate(megabytes)
+@pytest.mark.parametrize("hash_mb", [1, 2, 3, 5, 64])
+def test_the_table_takes_more_than_half_of_the_megabytes_and_no_more(hash_mb: int) -> None:
+    memory = allocate(hash_mb)
     table_bytes = (int(memory[MASK]) + 1) * 64  # two slots of four words a bucket
-    assert megabytes << 19 < table_bytes <= megabytes << 20
+    assert hash_mb << 19 < table_bytes <= hash_mb << 20
     assert (int(memory[MASK]) + 1) & int(memory[MASK]) == 0
     assert memory.nbytes - table_bytes < 1 << 18  # the move lists

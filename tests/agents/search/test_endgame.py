@@ -16,8 +16,8 @@ from typing import Any, get_args
 import numpy as np
 import pytest
 
-from agents.endgame import SearchStoppedError, Solution, Solver, main, run_interruptibly
-from agents.transposition import STOP, allocate
+from agents.search.endgame import SearchStoppedError, Solution, Solver, main, run_interruptibly
+from agents.search.transposition import STOP, allocate
 from othello_env import Position
 from othello_env.position import BLACK, Scoring
 from othello_env.records.obf import format_obf, parse_obf
@@ -58,7 +58,7 @@ def ffo_suite(shared_data: Path) -> list[Problem]:
 
 @cache
 def solver_for(scoring: Scoring) -> Solver:
-    return Solver(scoring, megabytes=4)
+    return Solver(scoring, hash_mb=4)
 
 
 def plain_score(position: Position, scoring: Scoring, known: dict[Position, int]) -> int:
@@ -129,8 +129,8 @@ def test_scores_moves_and_lines_are_those_of_trying_everything(board_size: int, 
         expected = plain_score(position, scoring, known)
         solution = solver.solve(position)
         assert solution.score == expected, str(position)
-        assert final_score_of(position, solution.line, scoring) == expected, str(position)
-        assert pass_square(board_size) not in solution.line[1:]
+        assert final_score_of(position, solution.pv, scoring) == expected, str(position)
+        assert pass_square(board_size) not in solution.pv[1:]
         assert solver.outcome(position) == np.sign(expected), str(position)
         scores = solver.move_scores(position)
         assert scores == plain_move_scores(position, scoring, known), str(position)
@@ -143,7 +143,7 @@ def test_white_wins_the_whole_game_on_4x4(scoring: Scoring, score: int) -> None:
     start = Position.start(4)
     solution = solver_for(scoring).solve(start)
     assert solution.score == plain_score(start, scoring, {}) == score
-    assert final_score_of(start, solution.line, scoring) == score
+    assert final_score_of(start, solution.pv, scoring) == score
     assert solver_for(scoring).outcome(start) == -1
 
 
@@ -152,7 +152,7 @@ def test_a_pass_comes_first_in_the_line_where_it_is_forced() -> None:
     assert position.must_pass
     for scoring, score in (("discs", -3), ("empties_to_winner", -16)):
         solution = solver_for(scoring).solve(position)
-        assert (solution.score, solution.line) == (score, (pass_square(4), parse_square("c1", 4)))
+        assert (solution.score, solution.pv) == (score, (pass_square(4), parse_square("c1", 4)))
         assert solver_for(scoring).move_scores(position) == {pass_square(4): score}
 
 
@@ -163,7 +163,7 @@ def test_a_game_that_is_over_has_its_score_and_no_line(filled: int) -> None:
         for scoring in SCORINGS:
             solver = solver_for(scoring)
             solution = solver.solve(position)
-            assert (solution.score, solution.line) == (sign * position.score(scoring), ())
+            assert (solution.score, solution.pv) == (sign * position.score(scoring), ())
             assert (solver.move_scores(position), solver.outcome(position)) == ({}, sign)
 
 
@@ -171,7 +171,7 @@ def test_a_wipe_out_is_found_with_the_board_nearly_empty() -> None:
     position = Position.parse("-" * 27 + "XO" + "-" * 35 + "X")
     assert solver_for("empties_to_winner").solve(position).score == 64
     assert solver_for("discs").solve(position).score == 3
-    assert solver_for("discs").solve(position).line == (29,)
+    assert solver_for("discs").solve(position).pv == (29,)
 
 
 @pytest.mark.parametrize("scoring", SCORINGS)
@@ -196,15 +196,15 @@ def test_both_scorings_agree_on_who_wins_and_a_full_board_has_one_score(rng: np.
         assert abs(discs) <= abs(to_winner)
 
 
-@pytest.mark.parametrize("megabytes", [1, 4])
-def test_results_do_not_depend_on_what_was_solved_before(megabytes: int, rng: np.random.Generator) -> None:
+@pytest.mark.parametrize("hash_mb", [1, 4])
+def test_results_do_not_depend_on_what_was_solved_before(hash_mb: int, rng: np.random.Generator) -> None:
     def results(solver: Solver, position: Position) -> tuple[Any, ...]:
         solution = solver.solve(position)
-        return solution.score, solution.line, solution.nodes, solver.move_scores(position), solver.nodes
+        return solution.score, solution.pv, solution.nodes, solver.move_scores(position), solver.nodes
 
     first, second = (played_position(8, empties, rng) for empties in (15, 14))
-    alone = results(Solver(megabytes=megabytes), second)
-    solver = Solver(megabytes=megabytes)
+    alone = results(Solver(hash_mb=hash_mb), second)
+    solver = Solver(hash_mb=hash_mb)
     solver.solve(first)
     assert results(solver, second) == alone
     assert results(solver, second) == alone
@@ -213,7 +213,7 @@ def test_results_do_not_depend_on_what_was_solved_before(megabytes: int, rng: np
 
 
 def test_a_larger_table_changes_no_score(rng: np.random.Generator) -> None:
-    small, large = Solver(megabytes=1), Solver(megabytes=16)
+    small, large = Solver(hash_mb=1), Solver(hash_mb=16)
     for _ in range(5):
         position = played_position(8, 15, rng)
         assert small.solve(position).score == large.solve(position).score
@@ -236,8 +236,8 @@ def test_the_harder_published_endgames_have_their_published_scores(number: int, 
 def check_problem(problem: Problem, solver: Solver) -> None:
     solution = solver.solve(problem.position)
     assert solution.score == problem.best_score
-    assert solution.line[0] in problem.best_squares
-    assert final_score_of(problem.position, solution.line, "empties_to_winner") == problem.best_score
+    assert solution.pv[0] in problem.best_squares
+    assert final_score_of(problem.position, solution.pv, "empties_to_winner") == problem.best_score
 
 
 @pytest.mark.slow
@@ -254,13 +254,13 @@ def test_a_sample_of_endgames_of_20_empties_has_its_published_scores(shared_data
     for place in rng.choice(len(entries), 30, replace=False):
         solution = solver.solve(entries[place].position)
         assert solution.score == entries[place].best_score, entries[place].line
-        assert solution.line[0] in entries[place].best_squares
+        assert solution.pv[0] in entries[place].best_squares
 
 
 def test_a_limit_of_nodes_or_seconds_stops_and_the_next_search_is_as_ever() -> None:
     position = parse_obf(FFO_1)[0].position
-    expected = Solver(megabytes=1).solve(position)
-    solver = Solver(megabytes=1)
+    expected = Solver(hash_mb=1).solve(position)
+    solver = Solver(hash_mb=1)
     for ask in (solver.solve, solver.outcome, solver.move_scores):
         with pytest.raises(SearchStoppedError, match="nodes in -"):
             ask(Position.start(), max_nodes=10_000)
@@ -278,7 +278,7 @@ def test_a_limit_of_nodes_or_seconds_stops_and_the_next_search_is_as_ever() -> N
 def test_the_same_limit_of_nodes_stops_at_the_same_place() -> None:
     stops = set()
     for _ in range(3):
-        solver = Solver(megabytes=1)
+        solver = Solver(hash_mb=1)
         with pytest.raises(SearchStoppedError):
             solver.solve(Position.start(), max_nodes=50_000)
         stops.add(solver.nodes)
@@ -286,7 +286,7 @@ def test_the_same_limit_of_nodes_stops_at_the_same_place() -> None:
 
 
 def same_result(solution: Solution, other: Solution) -> bool:
-    return (solution.score, solution.line, solution.nodes) == (other.score, other.line, other.nodes)
+    return (solution.score, solution.pv, solution.nodes) == (other.score, other.pv, other.nodes)
 
 
 def test_impossible_arguments_are_refused() -> None:
@@ -294,8 +294,8 @@ def test_impossible_arguments_are_refused() -> None:
         solver_for("discs").solve(Position.start(4), max_nodes=0)
     with pytest.raises(ValueError, match="empties_to_winner"):
         Solver("points")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="0 megabytes"):
-        Solver(megabytes=0)
+    with pytest.raises(ValueError, match="0 hash_mb"):
+        Solver(hash_mb=0)
 
 
 def test_two_solvers_work_at_the_same_time(rng: np.random.Generator) -> None:
@@ -303,7 +303,7 @@ def test_two_solvers_work_at_the_same_time(rng: np.random.Generator) -> None:
     expected = [solver_for("empties_to_winner").solve(position) for position in positions]
 
     def solve_all(_: int) -> list[Solution]:
-        solver = Solver(megabytes=4)
+        solver = Solver(hash_mb=4)
         return [solver.solve(position) for position in positions]
 
     with ThreadPoolExecutor(2) as threads:
@@ -332,7 +332,7 @@ def test_ctrl_c_stops_a_search_at_once_and_leaves_the_solver_usable() -> None:
     # Each interrupted search is followed by another one without delay, which a search that still ran would disturb.
     code = (
         "import os, signal, threading, time\n"
-        "from agents.endgame import Solver\n"
+        "from agents.search.endgame import Solver\n"
         "from othello_env import Position\n"
         "from othello_env.records.obf import parse_obf\n"
         "def interrupt():\n"
@@ -340,7 +340,7 @@ def test_ctrl_c_stops_a_search_at_once_and_leaves_the_solver_usable() -> None:
         "    sent = time.perf_counter()\n"
         "    os.kill(os.getpid(), signal.SIGINT)\n"
         f"position = parse_obf({FFO_1!r})[0].position\n"
-        "solver, results, delay = Solver(megabytes=1), set(), 0\n"
+        "solver, results, delay = Solver(hash_mb=1), set(), 0\n"
         "for _ in range(5):\n"
         "    threading.Timer(0.1, interrupt).start()\n"
         "    try:\n"
@@ -350,7 +350,7 @@ def test_ctrl_c_stops_a_search_at_once_and_leaves_the_solver_usable() -> None:
         "        solution = solver.solve(position)\n"
         "        results.add((solution.score, solution.nodes))\n"
         "print(delay)\n"
-        "print(results == {(18, Solver(megabytes=1).solve(position).nodes)}, results)\n"
+        "print(results == {(18, Solver(hash_mb=1).solve(position).nodes)}, results)\n"
     )
     run = subprocess.run([sys.executable, "-c", code], cwd=REPOSITORY, capture_output=True, text=True, check=False, timeout=120)
     delay, result = run.stdout.splitlines()
@@ -380,7 +380,7 @@ def suite(tmp_path: Path) -> Path:
 
 
 def test_the_command_solves_a_file_and_shows_each_position(suite: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    status, output, messages = run_main(capsys, str(suite), "--megabytes", "4")
+    status, output, messages = run_main(capsys, str(suite), "--hash_mb", "4")
     assert (status, messages) == (0, "")
     header, first, second, totals = output.splitlines()
     assert header.split() == ["number", "empties", "file", "found", "best", "nodes", "seconds"]
@@ -391,7 +391,7 @@ def test_the_command_solves_a_file_and_shows_each_position(suite: Path, capsys: 
 
 def test_the_command_fails_where_a_best_score_is_wrong(suite: Path, capsys: pytest.CaptureFixture[str]) -> None:
     suite.write_text(FFO_1.replace("G8:+18", "G8:+20") + "\n" + FFO_20, encoding="utf-8")
-    status, output, _ = run_main(capsys, str(suite), "--megabytes", "4")
+    status, output, _ = run_main(capsys, str(suite), "--hash_mb", "4")
     assert status == 1
     assert re.search(r" 1 .* \+20 +\+18 +g8 .*  WRONG\n", output)
     assert "positions: 2, wrong: 1;" in output
@@ -399,8 +399,8 @@ def test_the_command_fails_where_a_best_score_is_wrong(suite: Path, capsys: pyte
 
 def test_the_command_compares_all_listed_moves_only_where_it_is_asked_to(suite: Path, capsys: pytest.CaptureFixture[str]) -> None:
     suite.write_text(FFO_1.replace("H1:+12", "H1:+10").replace("G2:-24", "G2:-26"), encoding="utf-8")
-    assert run_main(capsys, str(suite), "--megabytes", "4")[0] == 0
-    status, output, _ = run_main(capsys, str(suite), "--megabytes", "4", "--moves")
+    assert run_main(capsys, str(suite), "--hash_mb", "4")[0] == 0
+    status, output, _ = run_main(capsys, str(suite), "--hash_mb", "4", "--moves")
     assert status == 1
     assert [line.strip() for line in output.splitlines()[2:-1]] == [
         "h1 has +10 in the file, +12 found",
@@ -412,7 +412,7 @@ def test_the_command_only_solves_positions_without_scores(suite: Path, capsys: p
     # Small boards; a forced pass, with a score and without; games that are over.
     lines = ["-----OX--XO----- X;", "XO-------------- O;", "XO-------------- O; --:-16;", "X" * 62 + "-- O;", "-" * 36 + " X;"]
     suite.write_text("\n".join(lines), encoding="utf-8")
-    status, output, messages = run_main(capsys, str(suite), "--megabytes", "4", "--moves")
+    status, output, messages = run_main(capsys, str(suite), "--hash_mb", "4", "--moves")
     assert (status, messages) == (0, "")
     rows = [line.split() for line in output.splitlines()[1:-1]]
     assert [(row[2], row[3], row[4] in ("-", "pass"), row[-1]) for row in rows] == [
@@ -426,8 +426,8 @@ def test_the_command_only_solves_positions_without_scores(suite: Path, capsys: p
 
 def test_the_command_counts_empties_as_it_is_told(suite: Path, capsys: pytest.CaptureFixture[str]) -> None:
     suite.write_text("-----OX--XO----- X; A2:-8;", encoding="utf-8")
-    assert run_main(capsys, str(suite), "--scoring", "discs", "--megabytes", "4")[0] == 0
-    assert run_main(capsys, str(suite), "--scoring", "empties_to_winner", "--megabytes", "4")[0] == 1
+    assert run_main(capsys, str(suite), "--scoring", "discs", "--hash_mb", "4")[0] == 0
+    assert run_main(capsys, str(suite), "--scoring", "empties_to_winner", "--hash_mb", "4")[0] == 1
 
 
 def test_the_command_stops_at_the_first_bad_line(suite: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -439,7 +439,7 @@ def test_the_command_stops_at_the_first_bad_line(suite: Path, capsys: pytest.Cap
 
 def test_the_command_reports_bad_lines_and_keeps_going_where_it_is_asked_to(suite: Path, capsys: pytest.CaptureFixture[str]) -> None:
     suite.write_text(f"{FFO_20}\n{FFO_1[:80]}\n{FFO_20}\nnonsense\n", encoding="utf-8")
-    status, output, messages = run_main(capsys, str(suite), "--keep-going", "--megabytes", "4")
+    status, output, messages = run_main(capsys, str(suite), "--keep-going", "--hash_mb", "4")
     assert status == 1
     assert output.count("  OK\n") == 2
     assert "positions: 2, wrong: 0, bad lines: 2;" in output
@@ -448,7 +448,7 @@ def test_the_command_reports_bad_lines_and_keeps_going_where_it_is_asked_to(suit
 
 def test_the_command_gives_a_position_up_when_its_time_is_over(suite: Path, capsys: pytest.CaptureFixture[str]) -> None:
     suite.write_text(f"{Position.start()};\n{FFO_20}", encoding="utf-8")
-    status, output, _ = run_main(capsys, str(suite), "--max-seconds", "0.1", "--megabytes", "4")
+    status, output, _ = run_main(capsys, str(suite), "--max-seconds", "0.1", "--hash_mb", "4")
     assert status == 1
     assert re.search(r" 1 +60 +- +- +- .*  stopped\n", output)
     assert re.search(r" 2 +6 +\+6 +\+6 .*  OK\n", output)
@@ -461,7 +461,7 @@ def test_the_command_draws_a_sample_that_its_seed_repeats(
     suite.write_text("\n".join(format_obf(played_position(8, 3, rng), {}) for _ in range(50)), encoding="utf-8")
 
     def numbers(*arguments: str) -> list[int]:
-        status, output, _ = run_main(capsys, str(suite), "--megabytes", "4", *arguments)
+        status, output, _ = run_main(capsys, str(suite), "--hash_mb", "4", *arguments)
         assert status == 0
         return [int(line.split()[0]) for line in output.splitlines()[1:-1]]
 
@@ -474,7 +474,7 @@ def test_the_command_draws_a_sample_that_its_seed_repeats(
 def test_the_command_names_the_file_where_there_are_several(suite: Path, capsys: pytest.CaptureFixture[str]) -> None:
     other = suite.with_name("other.obf")
     other.write_text("\ufeff" + FFO_20, encoding="utf-8")  # with the mark that some editors put before a text
-    status, output, _ = run_main(capsys, str(suite), str(other), "--megabytes", "4")
+    status, output, _ = run_main(capsys, str(suite), str(other), "--hash_mb", "4")
     assert status == 0
     lines = output.splitlines()
     assert (lines[1], lines[4]) == (str(suite), str(other))
@@ -493,24 +493,24 @@ def test_the_command_refuses_what_is_no_file_in_one_line(tmp_path: Path, capsys:
         status, output, messages = run_main(capsys, str(tmp_path / name))
         assert (status, output) == (2, "")
         assert re.fullmatch(rf"endgame: {re.escape(str(tmp_path / name))}.*{problem}.*\n", messages)
-    assert run_main(capsys, str(tmp_path / "empty"), "--megabytes", "100000000")[0] == 2
+    assert run_main(capsys, str(tmp_path / "empty"), "--hash_mb", "100000000")[0] == 2
 
 
 def test_comments_may_be_of_any_encoding_and_have_any_signs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "latin").write_bytes(f"{FFO_20} % caf\xe9 \x0c more \x85\r\n% a\u2028b\n".encode("latin-1", errors="replace"))
-    status, output, _ = run_main(capsys, str(tmp_path / "latin"), "--megabytes", "4")
+    status, output, _ = run_main(capsys, str(tmp_path / "latin"), "--hash_mb", "4")
     assert (status, output.count("  OK\n")) == (0, 1)
 
 
 def test_scores_by_discs_alone_may_be_odd(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "odd.obf").write_text("--OXOX---O-OOO-- X; b1:+11;\n", encoding="utf-8")
-    status, output, messages = run_main(capsys, str(tmp_path / "odd.obf"), "--scoring", "discs", "--megabytes", "4")
+    status, output, messages = run_main(capsys, str(tmp_path / "odd.obf"), "--scoring", "discs", "--hash_mb", "4")
     assert (status, output.count("  OK\n"), messages) == (0, 1, "")
-    status, _, messages = run_main(capsys, str(tmp_path / "odd.obf"), "--megabytes", "4")
+    status, _, messages = run_main(capsys, str(tmp_path / "odd.obf"), "--hash_mb", "4")
     assert (status, messages.endswith("score +11: expected an even integer from -16 to +16\n")) == (2, True)
 
 
-@pytest.mark.parametrize("option", ["--sample=0", "--seed=-1", "--megabytes=0", "--max-seconds=0", "--max-seconds=nan", "--scoring=points"])
+@pytest.mark.parametrize("option", ["--sample=0", "--seed=-1", "--hash_mb=0", "--max-seconds=0", "--max-seconds=nan", "--scoring=points"])
 def test_the_command_refuses_impossible_options(option: str, suite: Path, capsys: pytest.CaptureFixture[str]) -> None:
     status, output, messages = run_main(capsys, str(suite), option)
     assert (status, output) == (2, "")
@@ -526,7 +526,7 @@ def test_a_terminal_sees_a_progress_bar_on_stderr(suite: Path, capsys: pytest.Ca
     pytest.importorskip("tqdm")
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
-    status, output, _ = run_main(capsys, str(suite), "--megabytes", "4")
+    status, output, _ = run_main(capsys, str(suite), "--hash_mb", "4")
     assert status == 0
     assert "/2 " in terminal.getvalue()
     assert output.splitlines()[-1].startswith("positions: 2,")
@@ -534,14 +534,14 @@ def test_a_terminal_sees_a_progress_bar_on_stderr(suite: Path, capsys: pytest.Ca
 
 def test_the_command_works_without_tqdm(suite: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "tqdm", None)
-    status, output, _ = run_main(capsys, str(suite), "--megabytes", "4")
+    status, output, _ = run_main(capsys, str(suite), "--hash_mb", "4")
     assert status == 0
     assert output.count("  OK\n") == 2
 
 
 def test_ctrl_c_shows_the_totals_so_far(suite: Path) -> None:
     suite.write_text(f"{FFO_20}\n{Position.start()};\n", encoding="utf-8")
-    command = [sys.executable, "-W", "error", "-m", "agents.endgame", str(suite)]
+    command = [sys.executable, "-W", "error", "-m", "agents.search.endgame", str(suite)]
     environment = {**os.environ, "PYTHONWARNINGS": ""}
     process = subprocess.Popen(command, cwd=REPOSITORY, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:

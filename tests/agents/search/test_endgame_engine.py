@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from agents.endgame import Solver
-from tests.agents.test_endgame import ffo_suite
+from agents.search.endgame import Solver
+from tests.agents.search.test_endgame import ffo_suite
 from tests.rhino import RHINO, Rhino
 
 pytestmark = [pytest.mark.engine, pytest.mark.skipif(not RHINO.exists(), reason=f"{RHINO} is not there: apt-get install grhino")]

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agents import AgentSpecError, make_agent
-from agents.ntuple import NTupleEvaluator, NTupleNetwork, mirrored_indices, ntuple_agent, straight_and_corner_groups, table_sizes
+from agents.ntuple.network import NTupleEvaluator, NTupleNetwork, mirrored_indices, ntuple_agent, straight_and_corner_groups, table_sizes
 from agents.weight_file import CheckpointError, read_weights, write_weights
 from othello_env import Game, Position, PositionBatch, backend
 from othello_env.batch import Afterstates

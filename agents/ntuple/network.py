@@ -140,7 +140,7 @@ class NTupleNetwork:
     def values(self, own: BitboardArray, opp: BitboardArray) -> npt.NDArray[np.floating]:
         """The sums: [N] in the type of the weights, from the view of `own`. Compiled where `backend` says so."""
         if backend.compiled(len(own)) is not None:
-            from agents.ntuple_kernel import compiled_values
+            from agents.ntuple.kernel import compiled_values
 
             return compiled_values(self, own, opp)
         values = np.empty(len(own), dtype=self.weights.dtype)

@@ -1,8 +1,8 @@
-"""Tree search for many games in lockstep, by PUCT (Silver et al. 2018) or by Gumbel AlphaZero's rules (Danihelka et al. 2022).
+"""Tree search for many games in lockstep, by PUCT (Silver et al. 2018) or by Gumbel AlphaZero's params (Danihelka et al. 2022).
 
 Each simulation walks from the root of its game's tree to a position that is not in the tree yet, adds it, and asks an `Evaluator`
 about it; the leaves of all games go to the evaluator in one call. Trees are rows of flat arrays, and compiled loops that handle each
-game alone walk through them: see `agents.search_tree`.
+game alone walk through them: see `agents.search.tree`.
 
 In a tree passes happen by themselves, so a side may move twice in a row: a value changes sign where the side to move does. A
 finished game has its exact result, and no evaluator sees it.
@@ -21,23 +21,23 @@ import numpy as np
 import numpy.typing as npt
 
 from agents.base import Moves
-from agents.evaluators import AfterstateEvaluator, Evaluation, Evaluator, RolloutEvaluator
-from agents.ntuple import NTupleEvaluator, NTupleNetwork
-from agents.search_tree import (
+from agents.ntuple.network import NTupleEvaluator, NTupleNetwork
+from agents.search.leaf import AfterstateEvaluator, Evaluation, Evaluator, RolloutEvaluator
+from agents.search.tree import (
     EDGE_BYTES,
     GAME_BYTES,
     MAX_EDGES,
     NO_NODE,
     NODE_BYTES,
-    Rules,
+    SearchParams,
     Tree,
     count_again,
-    gather,
-    grow,
-    plant,
-    report,
+    expand_roots,
+    extract_results,
+    gather_leaves,
+    init_roots,
+    rebuild_nodes,
     simulate,
-    take_roots,
 )
 from othello_env import backend
 from othello_env.batch import PositionBatch
@@ -57,9 +57,9 @@ _MOST_SCALE: Final = 1e6
 # Gumbel noise that is switched off still breaks ties.
 _TIE_NOISE: Final = 1e-9
 # What played best with one random playout a simulation, where values are far noisier than a network's.
-_ROLLOUT_C_PUCT: Final = 2.0
+_ROLLOUT_PB_C_INIT: Final = 2.0
 _ROLLOUT_VALUE_SCALE: Final = 0.1
-_ROLLOUT_VISIT_OFFSET: Final = 20.0
+_ROLLOUT_MAXVISIT_INIT: Final = 20.0
 # By which the sums of n-tuple networks are divided to make a policy of them.
 _NETWORK_TEMPERATURE: Final = 0.5
 
@@ -80,11 +80,11 @@ class SearchSettings:
     counts those on their way as lost (virtual loss); Gumbel takes them from one phase of the sequential halving.
 
     PUCT adds exploration(N) * prior * sqrt(N) / (1 + n) to an edge's mean value, where N and n count the visits of the node and
-    of the edge, and exploration(N) = c_puct + log((1 + N + c_base) / c_base). An edge without visits has the node's mean value
-    minus `fpu_reduction`. noise_fraction: the share of Dirichlet(noise_alpha) noise in the root's prior, for self-play.
+    of the edge, and exploration(N) = pb_c_init + log((1 + N + pb_c_base) / pb_c_base). An edge without visits has the node's mean value
+    minus `fpu_reduction`. dirichlet_fraction: the share of Dirichlet(dirichlet_alpha) noise in the root's prior, for self-play.
 
-    Gumbel considers the `max_considered_actions` moves with the highest logit plus `gumbel_scale` times Gumbel noise (0: the
-    highest logits, ties at random), and halves them in turn; a value counts (visit_offset + n) * value_scale times against a
+    Gumbel considers the `max_num_considered_actions` moves with the highest logit plus `gumbel_scale` times Gumbel noise (0: the
+    highest logits, ties at random), and halves them in turn; a value counts (maxvisit_init + n) * value_scale times against a
     logit, where n is the number of visits of the most visited move.
 
     margin_share: how much of the value of a finished game is the disc difference, as a share of the board and with the empty squares
@@ -94,34 +94,34 @@ class SearchSettings:
     simulations: int
     method: Method = "puct"
     leaves_per_call: int = 1
-    c_puct: float = 1.25
-    c_base: float = 19652.0
+    pb_c_init: float = 1.25
+    pb_c_base: float = 19652.0
     fpu_reduction: float = 0.0
-    noise_fraction: float = 0.0
-    noise_alpha: float = 0.3
-    max_considered_actions: int = 16
+    dirichlet_fraction: float = 0.0
+    dirichlet_alpha: float = 0.3
+    max_num_considered_actions: int = 16
     gumbel_scale: float = 1.0
     value_scale: float = 0.5
-    visit_offset: float = 50.0
+    maxvisit_init: float = 50.0
     margin_share: float = 0.0
 
     def __post_init__(self) -> None:
         if self.method not in get_args(Method):
             raise ValueError(f"method {self.method!r}: expected one of {', '.join(get_args(Method))}")
-        for name in ("simulations", "leaves_per_call", "max_considered_actions"):
+        for name in ("simulations", "leaves_per_call", "max_num_considered_actions"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} {getattr(self, name)}: must be at least 1")
-        for name in ("c_puct", "fpu_reduction", "gumbel_scale", "value_scale", "visit_offset"):
+        for name in ("pb_c_init", "fpu_reduction", "gumbel_scale", "value_scale", "maxvisit_init"):
             if not 0 <= getattr(self, name) < math.inf:
                 raise ValueError(f"{name} {getattr(self, name)}: must be a number that is not negative")
-        for name in ("c_base", "noise_alpha"):
+        for name in ("pb_c_base", "dirichlet_alpha"):
             if not 0 < getattr(self, name) < math.inf:
                 raise ValueError(f"{name} {getattr(self, name)}: must be a positive number")
         if self.simulations > _MOST_SIMULATIONS:
             raise ValueError(f"simulations {self.simulations}: at most {_MOST_SIMULATIONS}")
-        if self.value_scale * self.visit_offset > _MOST_SCALE:
-            raise ValueError(f"value_scale {self.value_scale} times visit_offset {self.visit_offset}: at most {_MOST_SCALE:g}")
-        for name in ("noise_fraction", "margin_share"):
+        if self.value_scale * self.maxvisit_init > _MOST_SCALE:
+            raise ValueError(f"value_scale {self.value_scale} times maxvisit_init {self.maxvisit_init}: at most {_MOST_SCALE:g}")
+        for name in ("dirichlet_fraction", "margin_share"):
             if not 0 <= getattr(self, name) <= 1:
                 raise ValueError(f"{name} {getattr(self, name)}: must be between 0 and 1")
 
@@ -156,7 +156,7 @@ class Searches:
         self._board_size, self._empties = board_size, empties
         self._tree = _empty_tree(num_searches, settings, empties=empties)
         self._buffers = _LeafBuffers.empty(self._tree.leaves.size)
-        self._rules = _rules(settings, board_size, ())
+        self._params = _params(settings, board_size, ())
 
     @property
     def idle(self) -> npt.NDArray[np.int64]:
@@ -183,9 +183,9 @@ class Searches:
             raise ValueError(f"positions of {found}: expected {self._board_size} and at most {self._empties}")
         if ((lengths < 1) | (lengths > self.settings.simulations)).any():
             raise ValueError(f"simulations from {lengths.min()} to {lengths.max()}: expected 1 to {self.settings.simulations}")
-        plant(self._tree, numbers, positions.own, positions.opp, positions.side_to_move, lengths, self._rules)
+        init_roots(self._tree, numbers, positions.own, positions.opp, positions.side_to_move, lengths, self._params)
         in_use, self._tree.schedule[:] = np.unique(self._tree.limit, return_inverse=True)
-        self._rules = _rules(self.settings, self._board_size, tuple(in_use.tolist()))
+        self._params = _params(self.settings, self._board_size, tuple(in_use.tolist()))
 
     def advance(self, evaluator: Evaluator, rng: np.random.Generator) -> npt.NDArray[np.int64]:
         """Ask the evaluator once, and walk on to the next leaves. Returns the numbers of the searches that this ended."""
@@ -193,12 +193,12 @@ class Searches:
         running: npt.NDArray[np.int64] = np.flatnonzero(tree.leaves[:, 0] != NO_NODE)
         if not len(running):
             return running
-        evaluation = _ask(evaluator, self._buffers.positions(gather(tree, *self._buffers), self._board_size), rng)
+        evaluation = _ask(evaluator, self._buffers.positions(gather_leaves(tree, *self._buffers), self._board_size), rng)
         logits = _UNIFORM if evaluation.policy_logits is None else evaluation.policy_logits
         fresh = running[tree.simulations_done[running] < 0]
-        take_roots(tree, fresh, logits, evaluation.values)
+        expand_roots(tree, fresh, logits, evaluation.values)
         _add_noise(tree, fresh[tree.limit[fresh] > 0], self.settings, rng)
-        _run(simulate, tree, self._rules, logits, evaluation.values)
+        _run(simulate, tree, self._params, logits, evaluation.values)
         ended_mask = tree.leaves[running, 0] == NO_NODE
         ended: npt.NDArray[np.int64] = running[ended_mask]
         return ended
@@ -208,7 +208,9 @@ class Searches:
         if ((self._tree.leaves[numbers, 0] != NO_NODE) | (self._tree.nodes_used[numbers] == 0)).any():
             raise ValueError("a search that has not ended has no result")
         result = _empty_result(len(numbers), self._board_size)
-        report(self._tree, numbers, self._rules, result.visit_counts, result.root_values, result.q_values, result.policy, result.moves)
+        extract_results(
+            self._tree, numbers, self._params, result.visit_counts, result.root_values, result.q_values, result.policy, result.moves
+        )
         return result
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
@@ -248,7 +250,7 @@ class Searches:
         if not len(numbers):
             return
         self.begin(numbers, positions.take(numbers), simulations=np.maximum(limits[numbers], 1).astype(np.int64))
-        has_grown = grow(tree, numbers, num_nodes[numbers], arrays["parent_edge"][numbers], self._rules)
+        has_grown = rebuild_nodes(tree, numbers, num_nodes[numbers], arrays["parent_edge"][numbers], self._params)
         num_edges = int(tree.edges_used[numbers].max(initial=0))
         if (
             not has_grown
@@ -452,23 +454,23 @@ def _empty_tree(num_games: int, settings: SearchSettings, *, empties: int) -> Tr
 
 
 @lru_cache(maxsize=16)
-def _rules(settings: SearchSettings, board_size: int, lengths: tuple[int, ...]) -> Rules:
+def _params(settings: SearchSettings, board_size: int, lengths: tuple[int, ...]) -> SearchParams:
     """lengths: the lengths of searches that have rows in the tables, in simulations."""
     visits = np.arange(settings.simulations + 2)
-    exploration = (settings.c_puct + np.log((1 + visits + settings.c_base) / settings.c_base)) * np.sqrt(visits)
+    exploration = (settings.pb_c_init + np.log((1 + visits + settings.pb_c_base) / settings.pb_c_base)) * np.sqrt(visits)
     gumbel = settings.method == "gumbel"
-    most = min(settings.max_considered_actions, MAX_EDGES)
+    most = min(settings.max_num_considered_actions, MAX_EDGES)
     visits_table, phase_table = np.zeros((2, len(lengths), most + 1, settings.simulations if gumbel else 0), dtype=np.int32)
     for row, length in enumerate(lengths if gumbel else ()):
         for count in range(1, most + 1):
             visits_table[row, count, :length], phase_table[row, count, :length] = considered_visits(count, length)
-    return Rules(
+    return SearchParams(
         gumbel,
         most,
         exploration,
         settings.fpu_reduction,
         settings.value_scale,
-        settings.visit_offset,
+        settings.maxvisit_init,
         visits_table,
         phase_table,
         settings.margin_share,
@@ -496,15 +498,15 @@ def considered_visits(num_considered: int, simulations: int) -> tuple[list[int],
 def _add_noise(tree: Tree, games: npt.NDArray[np.int64], settings: SearchSettings, rng: np.random.Generator) -> None:
     """Random numbers for the edges of some roots: in their priors where that is wanted, and in `noise`."""
     shape = len(games), MAX_EDGES
-    if settings.noise_fraction > 0 and settings.method == "puct":
+    if settings.dirichlet_fraction > 0 and settings.method == "puct":
         has_edge_mask = np.arange(shape[1]) < tree.num_edges[games, :1]
         # Dirichlet: gamma variates over their sum. With a small alpha all may be 0.
-        weights = np.where(has_edge_mask, rng.standard_gamma(settings.noise_alpha, shape) + 1e-12, 0)
+        weights = np.where(has_edge_mask, rng.standard_gamma(settings.dirichlet_alpha, shape) + 1e-12, 0)
         weights /= weights.sum(axis=1, keepdims=True)
         width = min(shape[1], tree.edge_prior.shape[1])
         priors = tree.edge_prior[games, :width]
         priors[~has_edge_mask[:, :width]] = 0  # what lay in the memory need not be numbers
-        mixed = (1 - settings.noise_fraction) * priors + settings.noise_fraction * weights[:, :width]
+        mixed = (1 - settings.dirichlet_fraction) * priors + settings.dirichlet_fraction * weights[:, :width]
         np.copyto(priors, mixed, where=has_edge_mask[:, :width], casting="same_kind")
         tree.edge_prior[games, :width] = priors
     if settings.method == "gumbel" and settings.gumbel_scale > 0:
@@ -544,10 +546,10 @@ def mcts_agent(file: Path | None = None, *, simulations: int = 200, method: Meth
     settings = SearchSettings(
         simulations=simulations,
         method=method,
-        c_puct=_ROLLOUT_C_PUCT,
+        pb_c_init=_ROLLOUT_PB_C_INIT,
         gumbel_scale=0.0,
-        max_considered_actions=MAX_EDGES,
+        max_num_considered_actions=MAX_EDGES,
         value_scale=_ROLLOUT_VALUE_SCALE,
-        visit_offset=_ROLLOUT_VISIT_OFFSET,
+        maxvisit_init=_ROLLOUT_MAXVISIT_INIT,
     )
     return MCTSAgent(name, RolloutEvaluator(1 if rollouts is None else rollouts), settings)

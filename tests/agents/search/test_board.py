@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from agents.search_board import (
+from agents.search.board import (
     BOARD,
     NEIGHBOURS,
     NUM_SQUARES,

@@ -18,12 +18,11 @@ import numpy as np
 import numpy.typing as npt
 
 from agents.base import Moves
-from agents.endgame import exact_value, perfect_line, run_interruptibly, value_of
 from agents.heuristics import HeuristicEvaluator
 from agents.league import parse_league_player
-from agents.ntuple import NTupleNetwork
+from agents.ntuple.network import NTupleNetwork
 from agents.positional import Table, square_weights
-from agents.search_board import (
+from agents.search.board import (
     BOARD,
     EMPTY,
     NUM_SQUARES,
@@ -35,7 +34,8 @@ from agents.search_board import (
     squares_on_board,
     touching,
 )
-from agents.search_evaluation import (
+from agents.search.endgame import exact_value, principal_variation, run_interruptibly, value_of
+from agents.search.evaluation import (
     LARGEST,
     SearchEvaluation,
     afterstate_value,
@@ -44,7 +44,7 @@ from agents.search_evaluation import (
     network_evaluation,
     network_of_square_weights,
 )
-from agents.transposition import (
+from agents.search.transposition import (
     FINISHED,
     MAX_NODES,
     NO_SQUARE,
@@ -305,7 +305,7 @@ class SearchReport:
 
     square: the move. score: what the side to move can expect, in the units of the evaluation; the final score, empty squares to the
     winner, where the game is decided. decided: whether the score is that of the end of the game: as perfect play has it where exact,
-    else what the line found leads to. exact: whether perfect play reaches this score. depth: discs that the search placed. line: the
+    else what the line found leads to. exact: whether perfect play reaches this score. depth: discs that the search placed. pv: the
     squares of the game that it expects, passes left out. nodes: positions visited. seconds: time taken.
     """
 
@@ -314,7 +314,7 @@ class SearchReport:
     decided: bool
     exact: bool
     depth: int
-    line: tuple[int, ...]
+    pv: tuple[int, ...]
     nodes: int
     seconds: float
 
@@ -324,7 +324,7 @@ class AlphaBetaAgent:
 
     evaluate: the evaluation for a board size, and the number by which its integers are too large; raises `ValueError` for a size
     that it cannot evaluate. depth, seconds, nodes: where to stop, whichever comes first; a search is at least one move deep. solver:
-    with so many empties or fewer it plays perfectly. megabytes: of the transposition table of each thread. Copies and pickles
+    with so many empties or fewer it plays perfectly. hash_mb: of the transposition table of each thread. Copies and pickles
     begin with empty tables, which makes no difference to their moves.
     """
 
@@ -337,7 +337,7 @@ class AlphaBetaAgent:
         seconds: float | None = None,
         nodes: int | None = None,
         solver: int = 0,
-        megabytes: int = 16,
+        hash_mb: int = 16,
     ) -> None:
         if depth is None and seconds is None and nodes is None:
             raise ValueError("a search needs a limit: depth, seconds or nodes")
@@ -354,9 +354,9 @@ class AlphaBetaAgent:
         self._nodes = np.uint64(UNLIMITED if nodes is None else nodes)
         may_stop = seconds is not None or nodes is not None
         self._limits = np.int64(NUM_SQUARES if depth is None else depth), np.int64(solver), np.int64(may_stop)
-        self._megabytes = megabytes
+        self._megabytes = hash_mb
         self._has_compiled = False
-        self._memories = [allocate(megabytes)]
+        self._memories = [allocate(hash_mb)]
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_evaluations": {}, "_memories": [], "_has_compiled": False}
@@ -431,7 +431,7 @@ class AlphaBetaAgent:
             return found
 
         same_side = after.side_to_move == position.side_to_move
-        return (move, *perfect_line(after, score if same_side else -score, value=value, memory=memory))
+        return (move, *principal_variation(after, score if same_side else -score, value=value, memory=memory))
 
 
 Evaluation = Literal["swh", "heur", "bench", "heuristics"]
@@ -463,7 +463,7 @@ def alpha_beta_agent(
     seconds: float | None = None,
     nodes: int | None = None,
     solver: int = 0,
-    megabytes: int = 16,
+    hash_mb: int = 16,
 ) -> AlphaBetaAgent:
     """An agent that searches with a network from a file, or with a built-in evaluation; 6 moves deep if no limit is given.
 
@@ -492,5 +492,5 @@ def alpha_beta_agent(
         seconds=seconds,
         nodes=nodes,
         solver=solver,
-        megabytes=megabytes,
+        hash_mb=hash_mb,
     )

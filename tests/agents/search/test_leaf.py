@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from agents.evaluators import AfterstateEvaluator, RolloutEvaluator
 from agents.greedy import disc_difference
+from agents.search.leaf import AfterstateEvaluator, RolloutEvaluator
 from othello_env import Position, PositionBatch
 from tests.agents.test_base import mixed_positions
 
@@ -90,7 +90,7 @@ def test_afterstate_values_become_a_policy_and_a_value(rng: np.random.Generator)
     logits, values = AfterstateEvaluator(disc_difference, temperature=4.0, scale=10.0).evaluate(positions, rng)
     assert logits is not None
     assert logits.shape == (len(positions), 65)
-    assert (np.isfinite(logits) == positions.legal_mask().astype(bool)).all()
+    assert (np.isfinite(logits) == positions.legal_action_mask().astype(bool)).all()
     for row, position in enumerate(positions):
         differences = []
         for square in position.legal_squares():

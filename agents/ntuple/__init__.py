@@ -1,0 +1,1 @@
+"""N-tuple networks: tables of weights looked up by the contents of squares."""

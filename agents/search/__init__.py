@@ -1,0 +1,1 @@
+"""Compiled game-tree search: alpha-beta, exact endgames and Monte Carlo tree search."""
