@@ -15,10 +15,12 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, TypeVar, cast
 
+from othello_env.command import missing_extra
+
 try:
     import numba
 except ModuleNotFoundError:
-    raise ModuleNotFoundError('compiled code needs numba: pip install "othello-env[fast]"', name="numba") from None
+    raise missing_extra("numba", "compiled code") from None
 import numpy as np
 import numpy.typing as npt
 from numba import types

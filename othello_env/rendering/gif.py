@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from othello_env.command import missing_extra
 from othello_env.game import Game
 from othello_env.rendering.pixels import draw_board
 
@@ -18,7 +19,7 @@ def save_gif(path: Path, game: Game, *, size: int = 320, seconds_per_move: float
     try:
         from PIL import Image
     except ImportError:
-        raise ImportError('GIFs need Pillow: pip install "othello-env[render]"') from None
+        raise missing_extra("PIL", "a GIF") from None
     last_moves = [None, *game.moves]
     frames = [
         Image.fromarray(draw_board(position, size=size, last_move=move)).quantize(64)

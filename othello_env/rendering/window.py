@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from othello_env.command import missing_extra
 from othello_env.rendering.pixels import Frame
 
 
@@ -22,7 +23,7 @@ class Window:
         try:
             import pygame
         except ImportError:
-            raise ImportError('render_mode="human" needs pygame: pip install "othello-env[render]"') from None
+            raise missing_extra("pygame", 'render_mode="human"') from None
         self._pygame: Any = pygame
         self._title = title
         self._dismissed = False

@@ -316,7 +316,7 @@ def test_a_network_from_a_file_is_searched_whatever_its_format(tmp_path: Path, r
 def test_without_numba_the_message_says_what_to_install() -> None:
     code = "import sys; sys.modules['numba'] = None\nfrom agents import make_agent\nmake_agent('greedy')\nmake_agent('alpha_beta')"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, env=os.environ)
-    assert 'compiled code needs numba: pip install "othello-env[fast]"' in run.stderr.splitlines()[-1]
+    assert 'compiled code needs numba; in a clone: pip install -e ".[fast]"' in run.stderr.splitlines()[-1]
 
 
 def test_a_file_and_an_evaluation_are_one_too_many(tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ def test_pictures_need_no_display_and_no_pygame() -> None:
     )
     environment = {name: value for name, value in os.environ.items() if name not in ("DISPLAY", "SDL_VIDEODRIVER")}
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
-    assert run.stdout.splitlines() == ["True", 'render_mode="human" needs pygame: pip install "othello-env[render]"']
+    assert run.stdout.splitlines() == ["True", 'render_mode="human" needs pygame; in a clone: pip install -e ".[render]"']
 
 
 def test_gifs_without_pillow_name_the_extra() -> None:
@@ -62,7 +62,7 @@ def test_gifs_without_pillow_name_the_extra() -> None:
         "except ImportError as error: print(error)\n"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert run.stdout.strip() == 'GIFs need Pillow: pip install "othello-env[render]"'
+    assert run.stdout.strip() == 'a GIF needs PIL; in a clone: pip install -e ".[render]"'
 
 
 def test_a_window_is_left_behind_by_copies_and_pickles() -> None:

@@ -402,7 +402,7 @@ def test_the_command_says_how_to_install_numba() -> None:
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=REPOSITORY)
     assert run.returncode == 1
-    assert run.stderr == 'accuracy: exact endgames: compiled code needs numba: pip install "othello-env[fast]"\n'
+    assert run.stderr == 'accuracy: exact endgames: compiled code needs numba; in a clone: pip install -e ".[fast]"\n'
 
 
 def test_importing_the_module_loads_nothing_heavy() -> None:

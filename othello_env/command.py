@@ -1,0 +1,248 @@
+"""Shared behavior of all commands: arguments, one-line errors, exit codes, progress, and output that any terminal can show.
+
+A command's `main` runs inside `command(name)`. Exit codes: 0 success, 1 failure while running (a full disk), 2 bad input or a missing
+extra, 130 Ctrl-C, 141 the reader of the output has gone. Standard library only; tqdm draws the progress bars where it is installed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import codecs
+import os
+import shlex
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, NoReturn
+
+EXIT_FAILURE: Final = 1
+EXIT_USAGE: Final = 2
+EXIT_INTERRUPTED: Final = 130
+EXIT_BROKEN_PIPE: Final = 141
+
+# The extra of pyproject.toml that installs a library.
+EXTRA_OF: Final = {
+    "numba": "fast",
+    "PIL": "render",
+    "pygame": "render",
+    "filelock": "train",
+    "matplotlib": "train",
+    "safetensors": "train",
+    "scipy": "train",
+    "tensorboard": "train",
+    "tqdm": "train",
+    "tyro": "train",
+    "torch": "torch",
+}
+
+# Characters that this project prints, for terminals that cannot encode them.
+_ASCII: Final = {"·": ".", "●": "X", "○": "O", "—": "-", "–": "-", "±": "+-", "×": "x", "→": "->", "…": "...", "≥": ">=", "≤": "<="}
+_PROGRESS_SECONDS: Final = 1.0
+
+
+class MissingExtraError(ModuleNotFoundError):
+    """A library that an extra installs is missing. The message names the command that installs it in a clone."""
+
+
+def missing_extra(library: str, purpose: str = "this") -> MissingExtraError:
+    """The error for a library that is not installed. purpose: what needs it, the subject of the message."""
+    name = library.partition(".")[0]
+    return MissingExtraError(f'{purpose} needs {name}; in a clone: pip install -e ".[{EXTRA_OF[name]}]"', name=name)
+
+
+class Parser(argparse.ArgumentParser):
+    """Argument parser whose errors are one line. prog: "python -m " and the module, as a user types it."""
+
+    def error(self, message: str) -> NoReturn:
+        """Print one line and exit with code 2."""
+        self.exit(EXIT_USAGE, f"{self.prog.rpartition('.')[2]}: {message} (--help lists the options)\n")
+
+
+def seed(text: str) -> int:
+    """Type of a `--seed` argument: an integer from 0, what NumPy's generators take."""
+    try:
+        value = int(text)
+    except ValueError:
+        value = -1
+    if value < 0:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected an integer from 0")
+    return value
+
+
+@contextmanager
+def command(name: str, *, interrupted: str = "interrupted") -> Iterator[None]:
+    """Run a command: every error that a user can cause ends it with one line on standard error and an exit code, see the module.
+
+    name: in front of the message. interrupted: the message after Ctrl-C. Errors of the program itself (`TypeError`,
+    `AssertionError`) keep their traceback. Raises `SystemExit` in place of the errors.
+    """
+    make_output_encodable()
+    try:
+        yield
+        sys.stdout.flush()
+    except Exception as error:
+        code = exit_code(error)
+        if code is None:
+            raise
+        _exit(name, one_line(error), code)
+    except KeyboardInterrupt:
+        _exit(name, interrupted, EXIT_INTERRUPTED)
+
+
+def exit_code(error: BaseException) -> int | None:
+    """The exit code for an error that a user can cause; None for errors of the program itself."""
+    if isinstance(error, BrokenPipeError):
+        return EXIT_BROKEN_PIPE
+    if isinstance(error, KeyboardInterrupt):
+        return EXIT_INTERRUPTED
+    if isinstance(error, ModuleNotFoundError):
+        return EXIT_USAGE if _is_of_an_extra(error) else None
+    if isinstance(error, (ValueError, FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError)):
+        return EXIT_USAGE
+    return EXIT_FAILURE if isinstance(error, (OSError, MemoryError)) else None
+
+
+def _is_of_an_extra(error: ModuleNotFoundError) -> bool:
+    return (error.name or "").partition(".")[0] in EXTRA_OF
+
+
+def one_line(error: BaseException) -> str:
+    """The message of an error in one line; the name of its type where it has none. A missing library names its extra."""
+    if isinstance(error, ModuleNotFoundError) and not isinstance(error, MissingExtraError) and _is_of_an_extra(error):
+        return str(missing_extra(str(error.name)))
+    if isinstance(error, OSError) and error.strerror and error.filename is not None:
+        return f"{error.filename}: {error.strerror}"
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+def _exit(name: str, message: str, code: int) -> NoReturn:
+    if code == EXIT_BROKEN_PIPE:
+        # Nobody reads the output any more: what is still buffered must not fail again when the interpreter closes it.
+        with suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    else:
+        with suppress(OSError, ValueError):
+            print(f"{name}: {message}", file=sys.stderr, flush=True)  # noqa: T201
+    raise SystemExit(code)
+
+
+def explain_import_errors() -> None:
+    """Let a command of this process that cannot even be imported end with one line, as `command` does.
+
+    A package calls this in its `__init__`. It changes nothing unless Python is about to run a module of the package (`python -m`).
+    """
+    if sys.argv[:1] != ["-m"]:  # what Python puts there while it locates the module
+        return
+    sys.excepthook = _explain
+
+
+def _explain(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
+    code = exit_code(error)
+    if code is None or not isinstance(error, (ImportError, KeyboardInterrupt)):
+        sys.__excepthook__(kind, error, traceback)
+        return
+    _exit(Path(sys.argv[0]).stem, "interrupted" if code == EXIT_INTERRUPTED else one_line(error), code)
+
+
+def _to_ascii(error: UnicodeError) -> tuple[str | bytes, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return "".join(_ASCII.get(character, "?") for character in error.object[error.start : error.end]), error.end
+
+
+codecs.register_error("othello_env.ascii", _to_ascii)
+
+
+def make_output_encodable() -> None:
+    """Let standard output and error replace what their encoding does not have, instead of failing: "·" becomes "." in ASCII."""
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None and getattr(stream, "errors", None) in ("strict", "surrogateescape", "backslashreplace"):
+            with suppress(ValueError, OSError):
+                reconfigure(errors="othello_env.ascii")
+
+
+def format_command(*words: str) -> str:
+    """A command line that the user's shell takes apart into these words: quoted for POSIX shells, or for Windows."""
+    return subprocess.list2cmdline(words) if os.name == "nt" else shlex.join(words)
+
+
+def python_command(module: str, *arguments: str) -> str:
+    """The command line of a module of this project, with the running interpreter as a user would type it."""
+    executable, here = Path(sys.executable), Path.cwd()
+    python = str(executable.relative_to(here)) if executable.is_relative_to(here) else str(executable)
+    return format_command(python, "-m", module, *arguments)
+
+
+class Progress:
+    """Progress of long work on standard error, with the time left; use it in a `with`. Silent where that is no terminal.
+
+    total: None where it is not known. initial: what was done before. unit: plural noun. description: in front of the line.
+    """
+
+    def __init__(self, total: float | None, *, unit: str, initial: float = 0, description: str = "", leave: bool = False) -> None:
+        self.done, self._note = initial, ""
+        try:
+            from tqdm import tqdm
+        except ImportError:
+            self._bar: Any = None
+        else:
+            self._bar = tqdm(
+                total=total,
+                initial=initial,
+                unit=f" {unit}",
+                desc=description or None,
+                smoothing=0.05,
+                dynamic_ncols=True,
+                disable=None,
+                leave=leave,
+            )
+        self._total, self._unit, self._description = total, unit, description
+        self._started, self._first, self._shown = time.monotonic(), initial, time.monotonic()
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def update(self, amount: float = 1) -> None:
+        """Count more work as done."""
+        self.done += amount
+        if self._bar is not None:
+            self._bar.update(amount)
+        elif time.monotonic() - self._shown > _PROGRESS_SECONDS and sys.stderr.isatty():
+            self._shown = time.monotonic()
+            print(f"\r{self._line()}", end="", file=sys.stderr, flush=True)  # noqa: T201
+
+    def note(self, text: str) -> None:
+        """Show a text behind the counts from the next update on."""
+        self._note = text
+        if self._bar is not None:
+            self._bar.set_postfix_str(text, refresh=False)
+
+    def write(self, line: str) -> None:
+        """Print a line to standard output without spoiling the progress line."""
+        if self._bar is not None:
+            self._bar.clear()
+            print(line, flush=True)  # noqa: T201
+            self._bar.refresh()
+        else:
+            print(line, flush=True)  # noqa: T201
+
+    def close(self) -> None:
+        """Stop drawing."""
+        if self._bar is not None:
+            self._bar.close()
+        elif self._shown > self._started:
+            print(file=sys.stderr)  # noqa: T201
+
+    def _line(self) -> str:
+        rate = (self.done - self._first) / max(1e-9, time.monotonic() - self._started)
+        left = "" if self._total is None or not rate else f", {(self._total - self.done) / rate:.0f} s left"
+        of = "" if self._total is None else f" of {self._total:,.0f}"
+        return " ".join(f"{self._description} {self.done:,.0f}{of} {self._unit}{left} {self._note}".split())
