@@ -1,17 +1,18 @@
-"""The one protocol of all agents, and the agent that looks one move ahead."""
+"""The agent that looks one move ahead. The protocol of all agents is `othello_env.agent.Agent`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
+from othello_env.agent import Agent as Agent
+from othello_env.agent import Moves as Moves
 from othello_env.batch import Afterstates, PositionBatch
 
-Moves = npt.NDArray[np.int64]
 Values = npt.NDArray[np.floating]
 
 # Values that differ by less are equal: the published league protocol's tolerance.
@@ -19,22 +20,6 @@ TIE: Final = 1e-6
 
 # A finished game counts for more than any other value, and for more the higher it is won.
 WON: Final = 1e4
-
-
-class Agent(Protocol):
-    """Whatever chooses moves. One protocol for one game and for thousands: a single game is a batch of one."""
-
-    @property
-    def name(self) -> str:
-        """What tables and records call the agent."""
-        ...
-
-    def select_moves(self, positions: PositionBatch, rng: np.random.Generator) -> Moves:
-        """A legal move for each position: [B] int64 squares; the pass where nothing else is legal.
-
-        Must leave `positions` as they are, and take all randomness from `rng`.
-        """
-        ...
 
 
 def set_results(values: Values, afterstates: Afterstates) -> None:

@@ -1,0 +1,99 @@
+"""The protocol of agents, and the one way to ask them for moves."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from othello_env.batch import PositionBatch
+from othello_env.squares import format_square
+
+Moves = npt.NDArray[np.int64]
+AgentFault = Literal["error", "invalid output", "illegal move"]
+"""The ways in which an agent can fail to answer: it raises, returns something other than B integers, or chooses illegal moves."""
+
+
+class Agent(Protocol):
+    """Chooses moves. One protocol serves one game and thousands: a single game is a batch of one."""
+
+    @property
+    def name(self) -> str:
+        """The agent's name in tables and records."""
+        ...
+
+    def select_moves(self, positions: PositionBatch, rng: np.random.Generator) -> Moves:
+        """Return a legal move for each position: [B] int64 squares; the pass where it is the only legal move.
+
+        Must leave `positions` unchanged and take all randomness from `rng`.
+        """
+        ...
+
+
+class AgentError(ValueError):
+    """An agent gave no legal moves.
+
+    reason: see `AgentFault`. detail: the message without the agent's name. rows: indices of the positions with an illegal move, empty for
+    other reasons. moves: the answer, [B] int64, where it could be read.
+    """
+
+    def __init__(
+        self, name: str, reason: AgentFault, detail: str, *, rows: tuple[int, ...] = (), moves: npt.NDArray[np.int64] | None = None
+    ) -> None:
+        super().__init__(f"{name}: {reason}: {detail}")
+        self.reason: AgentFault = reason
+        self.detail = detail
+        self.rows = rows
+        self.moves = moves
+
+
+def ask_agent(agent: Agent, positions: PositionBatch, rng: np.random.Generator) -> Moves:
+    """Return an agent's moves, [B] int64, all of them legal.
+
+    The agent gets a copy of the positions. Raises `AgentError`; `KeyboardInterrupt` passes.
+    """
+    name = agent_name(agent)
+    try:
+        answer: Any = agent.select_moves(positions.copy(), rng)
+    except (Exception, SystemExit) as error:  # whatever an agent raises is the agent's
+        raise AgentError(name, "error", describe_error(error)) from error
+    return read_moves(answer, positions, name=name)
+
+
+def read_moves(answer: Any, positions: PositionBatch, *, name: str) -> Moves:
+    """Return an answer to `positions` as [B] int64 legal moves. name: of who gave it. Raises `AgentError`."""
+    count = len(positions)
+    try:
+        moves = np.asarray(answer)
+    except Exception as error:  # objects can fail in any way when they are made an array
+        raise AgentError(name, "invalid output", f"not an array: {describe_error(error)}") from error
+    if moves.shape != (count,) or not np.issubdtype(moves.dtype, np.integer):
+        raise AgentError(name, "invalid output", f"{moves.dtype} of shape {moves.shape}; expected {count} integers, shape ({count},)")
+    # Integers beyond int64 are no squares, and must not wrap around to one.
+    read: Moves = np.where((moves >= 0) & (moves <= positions.pass_square), moves, -1).astype(np.int64)
+    illegal = np.flatnonzero(~positions.is_legal(read))
+    if len(illegal):
+        row = int(illegal[0])
+        move = int(moves[row])
+        shown = format_square(move, positions.board_size) if 0 <= move <= positions.pass_square else str(move)
+        rows = tuple(illegal.tolist())
+        raise AgentError(name, "illegal move", f"{shown} in {positions[row]}", rows=rows, moves=read)
+    return read
+
+
+def agent_name(agent: Agent) -> str:
+    """The agent's name, or the name of its type where it has none or that cannot be asked for."""
+    try:
+        name = agent.name
+    except Exception:
+        name = None
+    return name if isinstance(name, str) and name else type(agent).__name__
+
+
+def describe_error(error: BaseException) -> str:
+    """The type and message of an exception, in one line, also where its message cannot be asked for."""
+    try:
+        return " ".join(f"{type(error).__name__}: {error}".split())
+    except Exception:
+        return type(error).__name__
