@@ -206,7 +206,7 @@ FEATURE_FUNCTIONS: Final[tuple[Callable[..., Any], ...]] = (
     c_squares,
     odd_regions,
 )
-"""What `agents.search.board` makes known to numba, so that compiled code can call any of them."""
+"""What `agents.board` makes known to numba, so that compiled code can call any of them."""
 
 
 Counts = npt.NDArray[np.float64]

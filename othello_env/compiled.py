@@ -38,6 +38,11 @@ if numba.config.DISABLE_JIT:  # type: ignore[attr-defined, unused-ignore]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
+# What compiled functions for one board take and return. numba finds the types; these names say what a value is.
+Word = Any  # uint64: a set of squares
+Square = Any  # int64: the number of a square
+Geometry = Any  # what `unpacked` returns
+
 # Rows between two loops over them: few enough that they are still in a core's first-level cache.
 _BLOCK: Final = 1024
 
@@ -116,7 +121,7 @@ GEOMETRY: Final = {
 
 
 @inlined
-def unpacked(words: BitboardArray) -> Any:
+def unpacked(words: BitboardArray) -> Geometry:
     """What `legal_moves` and `flips` take, from an array of `GEOMETRY`."""
     return (
         (words[0], words[1], words[2]),
@@ -128,7 +133,7 @@ def unpacked(words: BitboardArray) -> Any:
 
 
 @inlined
-def legal_moves(own: Any, opp: Any, geometry: Any) -> Any:
+def legal_moves(own: Word, opp: Word, geometry: Geometry) -> Word:
     """As `bitboard.legal_moves`, for one board in a compiled function."""
     row, falling, column, rising, full = geometry
     moves = _line_moves(own, opp, row, _LONGEST) | _line_moves(own, opp, falling, _LONGEST)
@@ -137,12 +142,33 @@ def legal_moves(own: Any, opp: Any, geometry: Any) -> Any:
 
 
 @inlined
-def flips(own: Any, opp: Any, move: Any, geometry: Any) -> Any:
+def flips(own: Word, opp: Word, move: Word, geometry: Geometry) -> Word:
     """As `bitboard.flips`, for one board in a compiled function."""
     row, falling, column, rising, _ = geometry
     flipped = _line_flips(own, opp, move, row, _LONGEST) | _line_flips(own, opp, move, falling, _LONGEST)
     flipped |= _line_flips(own, opp, move, column, _LONGEST) | _line_flips(own, opp, move, rising, _LONGEST)
     return np.uint64(flipped)
+
+
+@inlined
+def place(own: Word, opp: Word, move: Word, flipped: Word) -> tuple[Word, Word]:
+    """Place a disc: (own, opp) afterwards, own being the side that was not to move. flipped: what `flips` returns for the move."""
+    return opp ^ flipped, own | move | flipped
+
+
+@inlined
+def settle(own: Word, opp: Word, geometry: Geometry) -> tuple[Word, Word, Word, bool]:
+    """Decide who moves next, for one board in a compiled function: (own, opp, legal moves, passed).
+
+    The side to move passes where it has no legal move and the other side has one; own and opp are then exchanged. The game is over
+    exactly where the legal moves are empty, and then nobody has passed.
+    """
+    moves = legal_moves(own, opp, geometry)
+    if moves == 0:
+        replies = legal_moves(opp, own, geometry)
+        if replies != 0:
+            return opp, own, replies, True
+    return own, opp, moves, False
 
 
 # The loops over arrays. LLVM gives them vector instructions only where everything is inlined, indices begin at zero, and a loop
@@ -253,9 +279,8 @@ def fill_afterstates(
         while moves:
             square = lowest_square(moves)
             move = _ONE << np.uint64(square)
-            placed = move | flips(own[row], opp[row], move, geometry)
             rows[entry], squares[entry] = row, square
-            after_own[entry], after_opp[entry] = own[row] | placed, opp[row] & ~placed
+            after_opp[entry], after_own[entry] = place(own[row], opp[row], move, flips(own[row], opp[row], move, geometry))
             entry += 1
             moves &= moves - _ONE
 
@@ -267,18 +292,17 @@ def perft(own: int, opp: int, depth: int, pass_is_ply: bool, words: BitboardArra
 
 
 @compiled_function
-def _count(own: Any, opp: Any, depth: int, pass_is_ply: bool, geometry: Any) -> int:
-    moves = legal_moves(own, opp, geometry)
-    if moves == 0:
-        if legal_moves(opp, own, geometry) == 0 or (pass_is_ply and depth == 1):
-            return 1
-        return _count(opp, own, depth - np.int64(pass_is_ply), pass_is_ply, geometry)
+def _count(own: Word, opp: Word, depth: int, pass_is_ply: bool, geometry: Geometry) -> int:
+    own, opp, moves, passed = settle(own, opp, geometry)
+    depth -= passed and pass_is_ply
+    if moves == 0 or depth == 0:
+        return 1
     if depth == 1:
         return int(popcount(moves))
     total = 0
     while moves:
         move = moves & (~moves + _ONE)
         moves ^= move
-        placed = move | flips(own, opp, move, geometry)
-        total += _count(opp & ~placed, own | placed, depth - 1, pass_is_ply, geometry)
+        next_own, next_opp = place(own, opp, move, flips(own, opp, move, geometry))
+        total += _count(next_own, next_opp, depth - 1, pass_is_ply, geometry)
     return total

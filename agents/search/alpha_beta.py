@@ -18,11 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from agents.base import Moves
-from agents.heuristics import HeuristicEvaluator
-from agents.league import parse_league_player
-from agents.ntuple.network import NTupleNetwork
-from agents.positional import Table, square_weights
-from agents.search.board import (
+from agents.board import (
     BOARD,
     EMPTY,
     NUM_SQUARES,
@@ -34,6 +30,10 @@ from agents.search.board import (
     squares_on_board,
     touching,
 )
+from agents.heuristics import HeuristicEvaluator
+from agents.league import parse_league_player
+from agents.ntuple.network import NTupleNetwork
+from agents.positional import Table, square_weights
 from agents.search.endgame import exact_value, principal_variation, run_interruptibly, value_of
 from agents.search.evaluation import (
     LARGEST,

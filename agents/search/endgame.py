@@ -20,13 +20,12 @@ from typing import Any, Final, NoReturn, get_args
 
 import numpy as np
 
-from agents.heuristics import GEOMETRY, stable_discs
-from agents.search.board import (
+from agents.board import (
     CORNERS,
     EMPTY,
     NEIGHBOURS,
     ONE,
-    QUARTERS,
+    QUADRANTS,
     SIZE,
     board_arguments,
     embedded_square,
@@ -35,6 +34,7 @@ from agents.search.board import (
     moves_on,
     touching,
 )
+from agents.heuristics import GEOMETRY, stable_discs
 from agents.search.transposition import (
     MAX_NODES,
     NO_SQUARE,
@@ -93,7 +93,7 @@ def _in_odd_quarters(empties: Any) -> Any:
     """The empties in quarters of the board that have an odd number of them."""
     odd = EMPTY
     for quarter in range(4):
-        part = empties & QUARTERS[quarter]
+        part = empties & QUADRANTS[quarter]
         odd |= part * np.uint64(popcount(part) & 1)
     return odd
 

@@ -20,7 +20,7 @@ PLAYER = """1
 
 def test_the_first_square_of_a_tuple_is_the_most_significant() -> None:
     network = parse_league_player(PLAYER)
-    assert network.groups == (((0, 1), (63, 62)),)
+    assert network.layout.groups == (((0, 1), (63, 62)),)
     position = Position.parse("XO" + "-" * 61 + "X" + "X")
     value = network.values(np.array([position.black], dtype=np.uint64), np.array([position.white], dtype=np.uint64))
     assert value.tolist() == [(3 * 2 + 0) + (3 * 2 + 1)]

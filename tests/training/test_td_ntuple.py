@@ -13,8 +13,9 @@ import numpy.typing as npt
 import pytest
 
 from agents import make_agent
+from agents.board import embedded, embedded_square
+from agents.greedy import NOBODY
 from agents.ntuple.network import NTupleNetwork, ntuple_agent
-from agents.search.board import embedded, embedded_square
 from agents.weight_file import CheckpointError
 from othello_env import BLACK, Game, Position, backend
 from tests.conftest import REPOSITORY
@@ -22,7 +23,7 @@ from training.checkpoints import TrainingDivergedError, read_checkpoint, write_c
 from training.evaluation.match import play_match
 from training.evaluation.openings import load_openings, random_openings
 from training.run import save_run
-from training.td_kernel import NOBODY, NUM_COLUMNS, Lessons, learn, play
+from training.td_kernel import NUM_COLUMNS, Updates, learn, play
 from training.td_ntuple import CHECKPOINT_KIND, NETWORK_FILE, PRESETS, TRAINER, Learner, Settings, main
 
 MARGIN_SHARE = 0.75
@@ -35,13 +36,13 @@ def play_plies(learner: Learner, plies: int) -> Learner:
     return learner
 
 
-def move_without_learning(learner: Learner) -> Lessons:
+def move_without_learning(learner: Learner) -> Updates:
     """What would be learned of one move in all games of the first network."""
     member, settings = learner.members[0], learner.settings
     shape = (settings.num_envs, 2, len(learner.patterns.empty_indices))
-    lessons = Lessons(np.zeros(shape, dtype=np.int32), np.zeros(shape[:2]), np.zeros(shape[0], dtype=np.bool_))
-    play(member.games, member.weights.ravel(), learner.params, lessons)
-    return lessons
+    updates = Updates(np.zeros(shape, dtype=np.int32), np.zeros(shape[:2]), np.zeros(shape[0], dtype=np.bool_))
+    play(member.games, member.weights.ravel(), learner.params, updates)
+    return updates
 
 
 def give_weights(learner: Learner, seed: int = 0) -> NTupleNetwork:
@@ -174,25 +175,25 @@ def test_targets_change_sign_with_the_side_and_end_in_the_result(board_size: Any
         return float((target - np.tanh(total)) * (1 - np.tanh(total) ** 2))
 
     def padded(lookups: npt.NDArray[np.int64]) -> list[int]:
-        stage, entry = np.divmod(lookups, network.stage_size)
+        stage, entry = np.divmod(lookups, network.layout.stage_size)
         return (stage * int(learner.patterns.stage_stride) + entry).tolist()  # type: ignore[no-any-return]
 
     previous: list[tuple[int, Position] | None] = [None] * games  # who made the last move, and what it led to
     same_side = ends = others = 0
     for _ in range(board_size**2 + 10):
         before = positions_of(learner)
-        lessons = move_without_learning(learner)
+        updates = move_without_learning(learner)
         for row, (old, new) in enumerate(zip(before, positions_of(learner), strict=True)):
             children = {old.play(square) for square in old.legal_squares()}
             if last := previous[row]:
                 lookups, total = sum_for(network, *last)
                 target = np.tanh(best_sum(network, old)) * (1 if last[0] == old.side_to_move else -1)
-                assert lessons.errors[row, 0] == pytest.approx(error(total, target), abs=1e-5)
-                assert lessons.lookups[row, 0, : network.num_lookups].tolist() == padded(lookups)
+                assert updates.errors[row, 0] == pytest.approx(error(total, target), abs=1e-5)
+                assert updates.indices[row, 0, : network.layout.num_lookups].tolist() == padded(lookups)
                 same_side += last[0] == old.side_to_move
             else:
-                assert lessons.errors[row, 0] == 0
-            if lessons.ended[row]:
+                assert updates.errors[row, 0] == 0
+            if updates.ended[row]:
                 assert new == Position.start(board_size)
                 possible = []
                 for child in children:
@@ -200,13 +201,13 @@ def test_targets_change_sign_with_the_side_and_end_in_the_result(board_size: Any
                         lookups, total = sum_for(network, old.side_to_move, child)
                         result = result_for(old.side_to_move, child)
                         possible.append((padded(lookups), pytest.approx(error(total, result), abs=1e-5)))
-                assert (lessons.lookups[row, 1, : network.num_lookups].tolist(), lessons.errors[row, 1]) in possible
+                assert (updates.indices[row, 1, : network.layout.num_lookups].tolist(), updates.errors[row, 1]) in possible
                 ends += 1
             else:
-                assert lessons.errors[row, 1] == 0
+                assert updates.errors[row, 1] == 0
                 assert new in children
                 others += best_sum(network, old) > sum_for(network, old.side_to_move, new)[1] + 1e-5
-            previous[row] = None if lessons.ended[row] else (old.side_to_move, new)
+            previous[row] = None if updates.ended[row] else (old.side_to_move, new)
     assert ends >= games
     assert others > games  # random moves
     assert same_side > 3 or games < 16
@@ -293,8 +294,8 @@ def test_games_begin_with_the_wanted_number_of_random_moves() -> None:
     learner = Learner(replace(SMALL, epsilon=0.0, random_plies=4, num_envs=200))
     begun: list[int] = []
     for _ in range(100):
-        lessons = move_without_learning(learner)
-        begun += learner.members[0].games.random_plies[lessons.ended].tolist()
+        updates = move_without_learning(learner)
+        begun += learner.members[0].games.random_plies[updates.ended].tolist()
     assert set(begun) == {0, 1, 2, 3, 4}
     assert min(begun.count(plies) for plies in range(5)) > len(begun) / 7
 
@@ -307,9 +308,9 @@ def test_the_greedy_side_turns_the_most_discs_and_the_other_plays_by_the_network
     greedy_moves = other_moves = 0
     for _ in range(board_size**2 - 4):
         before, side, random_plies = positions_of(learner), games.greedy_side.copy(), games.random_plies.copy()
-        lessons = move_without_learning(learner)
+        updates = move_without_learning(learner)
         for row, (old, new) in enumerate(zip(before, positions_of(learner), strict=True)):
-            if lessons.ended[row] or random_plies[row]:
+            if updates.ended[row] or random_plies[row]:
                 continue
             children = [old.play(square) for square in old.legal_squares()]
             if side[row] == old.side_to_move:
@@ -334,8 +335,8 @@ def test_each_side_is_greedy_in_half_of_the_wanted_share_of_games() -> None:
     assert (learner.members[0].games.greedy_side == NOBODY).all()
     begun: list[int] = []
     for _ in range(100):
-        lessons = move_without_learning(learner)
-        begun += learner.members[0].games.greedy_side[lessons.ended].tolist()
+        updates = move_without_learning(learner)
+        begun += learner.members[0].games.greedy_side[updates.ended].tolist()
     shares = [begun.count(side) / len(begun) for side in (0, 1, NOBODY)]
     assert len(begun) > 400
     assert shares == pytest.approx([0.3, 0.3, 0.4], abs=0.07)

@@ -16,6 +16,7 @@ import pytest
 from agents import AgentSpecError, make_agent
 from agents.heuristics import HeuristicEvaluator
 from agents.league import league_agent
+from agents.ntuple.layout import Layout
 from agents.ntuple.network import NTupleNetwork
 from agents.positional import PositionalEvaluator
 from agents.search.alpha_beta import AlphaBetaAgent, alpha_beta_agent
@@ -35,7 +36,7 @@ def network(board_size: int) -> NTupleNetwork:
         return network_of(board_size)
     rows = tuple(tuple(range(4 * row, 4 * row + 4)) for row in range(4))
     groups = (tuple(tuple(square // 4 + square % 4 * 4 for square in row) for row in rows), *((row,) for row in rows))
-    return NTupleNetwork(groups, np.random.default_rng(0).normal(size=5 * 3**4), 4)
+    return NTupleNetwork(Layout(groups, 4), np.random.default_rng(0).normal(size=5 * 3**4))
 
 
 def searching(board_size: int = 8, **limits: int | float) -> AlphaBetaAgent:
@@ -337,7 +338,7 @@ def test_agents_are_copied_and_pickled(rng: np.random.Generator) -> None:
 @pytest.mark.parametrize("size", [1e-40, 1e-300])
 def test_weights_that_are_all_but_zero_are_searched(size: float) -> None:
     net = network(8)
-    tiny = NTupleNetwork(net.groups, np.full(len(net.weights), size, dtype=np.float64 if size < 1e-100 else np.float32))
+    tiny = NTupleNetwork(net.layout, np.full(len(net.weights), size, dtype=np.float64 if size < 1e-100 else np.float32))
     evaluation = network_evaluation(tiny)
     assert AlphaBetaAgent("tiny", lambda _: evaluation, depth=2).search(Position.start()).pv
 

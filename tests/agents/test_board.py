@@ -7,11 +7,11 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from agents.search.board import (
+from agents.board import (
     BOARD,
     NEIGHBOURS,
     NUM_SQUARES,
-    QUARTERS,
+    QUADRANTS,
     board_arguments,
     embedded,
     embedded_square,
@@ -109,7 +109,7 @@ def test_neighbours_are_the_squares_a_king_reaches() -> None:
 
 
 def test_the_quarters_are_four_by_four_and_make_up_the_board() -> None:
-    for quarter, (first_row, first_column) in zip(QUARTERS, [(0, 0), (0, 4), (4, 0), (4, 4)], strict=True):
+    for quarter, (first_row, first_column) in zip(QUADRANTS, [(0, 0), (0, 4), (4, 0), (4, 4)], strict=True):
         squares = {row * 8 + column for row in range(first_row, first_row + 4) for column in range(first_column, first_column + 4)}
         assert {square for square in range(NUM_SQUARES) if int(quarter) >> square & 1} == squares
 
