@@ -70,7 +70,7 @@ def _ray(square: int, direction: tuple[int, int]) -> int:
 
 RAYS: Final = np.array([[_ray(square, direction) for direction in _DIRECTIONS] for square in range(NUM_SQUARES)], dtype=np.uint64)
 # The squares that touch a square.
-NEIGHBOURS: Final = np.array(
+NEIGHBORS: Final = np.array(
     [
         sum(1 << other for other in range(NUM_SQUARES) if max(abs(other // SIZE - s // SIZE), abs(other % SIZE - s % SIZE)) == 1)
         for s in range(NUM_SQUARES)

@@ -1,6 +1,6 @@
 """The policy-value network: a small residual convolutional network in PyTorch.
 
-Without batch normalisation: each residual block starts as the identity, which trains as well at these depths, costs less on a
+There is no batch normalization: each residual block starts as the identity, which trains as well at these depths, costs less on a
 CPU, and makes the network the same function in training and in play.
 """
 
@@ -31,11 +31,10 @@ _VALUE_UNITS: Final = 64
 
 
 class Outputs(NamedTuple):
-    """What the network says of L positions, each from the view of its side to move.
+    """Outputs of the network for L positions, each from the view of its side to move.
 
-    policy_logits: [L, A], A = n*n + 1, the pass last and always 0. value_logits: [L], twice the inverse hyperbolic tangent of the
-    value from -1 to 1: where that is the outcome alone, the logit of winning. ownership_logits: [L, n*n], of the probability that a
-    square ends as own.
+    policy_logits: [L, A], A = n*n + 1, the pass last and always 0. value_logits: [L], 2 * atanh(value), where the value is from -1 to 1;
+    with margin_share 0 that is the logit of winning. ownership_logits: [L, n*n], logits of the probability that a square ends as own.
     """
 
     policy_logits: Tensor
@@ -45,9 +44,9 @@ class Outputs(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Architecture:
-    """The size of a network, and what its value means. Raises `ValueError` for an impossible one.
+    """The size of a network and the meaning of its value. Raises `ValueError` for an impossible one.
 
-    margin_share: how much of the value is the disc difference at the end, see `agents.search.mcts.SearchSettings`.
+    margin_share: see `agents.board.mixed_result`, which the value predicts.
     """
 
     board_size: int = 8
@@ -65,7 +64,7 @@ class Architecture:
 
 
 class PolicyValueNetwork(nn.Module):
-    """Planes to policy, value and, for training alone, ownership. Weights are drawn from PyTorch's generator."""
+    """Maps planes to a policy, a value and, for training only, ownership. Weights are drawn from PyTorch's generator."""
 
     def __init__(self, architecture: Architecture) -> None:
         super().__init__()
@@ -79,11 +78,11 @@ class PolicyValueNetwork(nn.Module):
         self.value_units = nn.Linear(_VALUE_CHANNELS * num_squares, _VALUE_UNITS)
         self.value = nn.Linear(_VALUE_UNITS, 1)
         self.ownership = nn.Conv2d(channels, 1, 1)
-        for head in (self.policy, self.value, self.ownership):  # begins with a uniform policy and even values
+        for head in (self.policy, self.value, self.ownership):  # starts with a uniform policy and values of 0
             nn.init.zeros_(head.weight)
 
     def forward(self, planes: Tensor) -> Outputs:
-        """planes: [L, 3, n, n], own discs, the other's, legal moves."""
+        """Compute the outputs. planes: [L, 3, n, n], own discs, opponent's discs, legal moves."""
         features = functional.relu(self.stem(planes))
         for block in self.blocks:
             features = block(features)
@@ -96,7 +95,7 @@ class PolicyValueNetwork(nn.Module):
         )
 
     def save(self, path: Path, metadata: dict[str, Any] | None = None) -> None:
-        """Write the network, with anything else worth knowing about it, as a safetensors file, by an atomic rename."""
+        """Write a safetensors file, by an atomic rename. metadata: further JSON values for the file."""
         about = {**(metadata or {}), "architecture": asdict(self.architecture)}
         write_weights(path, KIND, tensors=to_arrays(self), about=about)
 
@@ -122,13 +121,13 @@ class ResidualBlock(nn.Module):
         nn.init.zeros_(self.second.weight)
 
     def forward(self, features: Tensor) -> Tensor:
-        """features: [L, C, n, n], and so is what comes back."""
+        """Apply the block. features: [L, C, n, n]. Returns the same shape."""
         added: Tensor = self.second(functional.relu(self.first(features)))
         return functional.relu(features + added)
 
 
 def new_network(architecture: Architecture, *, seed: int, device: torch.device) -> PolicyValueNetwork:
-    """A network to train on a device, with random weights of its own seed; PyTorch's generator on the CPU stays as it was."""
+    """A network to train on a device, with random weights from `seed`. PyTorch's generator on the CPU is left unchanged."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         network = PolicyValueNetwork(architecture)
@@ -137,9 +136,9 @@ def new_network(architecture: Architecture, *, seed: int, device: torch.device) 
 
 
 def find_device(device: Device) -> torch.device:
-    """The device that a name stands for; auto takes a GPU that PyTorch finds.
+    """The PyTorch device of a name; "auto" is a GPU if PyTorch finds one.
 
-    Raises `ValueError` for "cuda" where there is none, and where there is one that cannot be used.
+    Raises `ValueError` for "cuda" without a GPU, and for a GPU that does not work.
     """
     found = device != "cpu" and torch.cuda.is_available()
     if device == "cuda" and not found:
@@ -154,18 +153,18 @@ def find_device(device: Device) -> torch.device:
 
 
 def repeat_exactly(device: torch.device) -> None:
-    """Have a GPU's convolutions add up in the same order each time, as training needs that shall give the same weights again."""
+    """Make convolutions on a GPU deterministic, so that training with the same seed gives the same weights."""
     if device.type == "cuda":
         torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark = True, False
 
 
 def to_arrays(module: nn.Module) -> dict[str, npt.NDArray[Any]]:
-    """The weights by their names."""
+    """The weights of a module by name."""
     return {name: tensor.detach().cpu().contiguous().numpy().copy() for name, tensor in module.state_dict().items()}
 
 
 def from_arrays(module: nn.Module, arrays: dict[str, npt.NDArray[Any]]) -> None:
-    """Put weights into a module. Raises `ValueError` where names or shapes differ from its own, or where one is not finite."""
+    """Load weights into a module. Raises `ValueError` where names or shapes differ, or where a weight is not finite."""
     state = module.state_dict()
     found = {name: array.shape for name, array in arrays.items()}
     expected = {name: tuple(tensor.shape) for name, tensor in state.items()}
@@ -179,7 +178,7 @@ def from_arrays(module: nn.Module, arrays: dict[str, npt.NDArray[Any]]) -> None:
 
 
 def planes_of(own: BitboardArray, opp: BitboardArray, *, legal_moves: BitboardArray, board_size: int) -> Tensor:
-    """What the network sees: [L, 3, n, n] uint8 of 0 and 1, laid out with the planes last. Arrays: [L] uint64."""
+    """Input of the network: [L, 3, n, n] uint8 of 0 and 1, in the channels-last memory format. own, opp, legal_moves: [L] uint64."""
     num_squares = board_size**2
     planes = np.empty((len(own), num_squares, NUM_PLANES), dtype=np.uint8)
     for plane, squares in enumerate((own, opp, legal_moves)):
@@ -188,7 +187,7 @@ def planes_of(own: BitboardArray, opp: BitboardArray, *, legal_moves: BitboardAr
 
 
 def inference_copy(network: PolicyValueNetwork, device: torch.device, *, dtype: torch.dtype) -> PolicyValueNetwork:
-    """A copy that answers fast and does not learn, in the given type."""
+    """A copy for inference in the given data type, without gradients."""
     copied = copy.deepcopy(network).to(device=device, dtype=dtype, memory_format=torch.channels_last)  # type: ignore[call-overload]
     for parameter in copied.parameters():
         parameter.requires_grad_(False)

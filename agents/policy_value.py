@@ -1,4 +1,4 @@
-"""Agents that play by a policy-value network: its policy alone, or a tree search that asks it."""
+"""Agents that play by a policy-value network: by its policy alone, or by a tree search."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from agents.search.leaf import Evaluation
 from agents.search.mcts import MCTSAgent, SearchSettings
 from othello_env.batch import PositionBatch
 
-# On a GPU PyTorch rounds what convolutions of float32 multiply to TF32, unless `torch.backends.cudnn` is told otherwise.
+# On a GPU PyTorch rounds the inputs of float32 convolutions to TF32, unless `torch.backends.cudnn` is configured otherwise.
 Precision = Literal["float32", "bfloat16", "auto"]
 
 _DTYPES: Final = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 
-# The most positions that one call of the network takes; on a CPU enough to fill the cores, and few enough for their caches.
+# Maximum number of positions per call of the network; on a CPU enough for all cores, and few enough for their caches.
 _CPU_BATCH: Final = 1024
 _CUDA_BATCH: Final = 16384
 
-# A search considers one move at its root for each so many simulations, within these bounds.
+# Simulations per considered move at the root, and bounds on the number of considered moves.
 _SIMULATIONS_PER_CONSIDERED: Final = 8
 _FEWEST_CONSIDERED: Final = 4
 _MOST_CONSIDERED: Final = 16
 
-# The self-benchmark: how often each type is tried, on how many positions, and how much faster the short one must be.
+# The self-benchmark: trials per data type, calls per trial, positions per call, and the speed-up that bfloat16 must have.
 _TRIALS: Final = 8
 _CALLS: Final = 3
 _CPU_TRIAL: Final = 128
@@ -43,9 +43,9 @@ _WORTHWHILE: Final = 1.15
 
 @lru_cache
 def fastest_dtype(architecture: Architecture, device: torch.device) -> torch.dtype:
-    """float32, or bfloat16 where a short trial on this machine shows that the network answers clearly faster in it.
+    """bfloat16 where a short benchmark on this machine shows that the network is clearly faster with it, otherwise float32.
 
-    Both take turns and the best of each counts, so that other work on the machine seldom changes the answer.
+    Trials alternate and the best one of each type counts, so that other work on the machine seldom changes the result.
     """
     n, size = architecture.board_size, _CPU_TRIAL if device.type == "cpu" else _CUDA_TRIAL
     with torch.random.fork_rng(devices=[]):  # leaves the generator as it was
@@ -66,15 +66,15 @@ def fastest_dtype(architecture: Architecture, device: torch.device) -> torch.dty
 
 
 def dtype_of(precision: Precision, architecture: Architecture, device: torch.device) -> torch.dtype:
-    """The type of that name, or the fastest one. Raises `KeyError` for another name."""
+    """The data type of a precision, the fastest one for "auto". Raises `KeyError` for another name."""
     return fastest_dtype(architecture, device) if precision == "auto" else _DTYPES[precision]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NetworkEvaluator:
-    """A policy-value network as tree searches ask it.
+    """A policy-value network as an `Evaluator` of tree searches; build it with `network_evaluator`.
 
-    network: of inference, on `device`, in `dtype`, see `network_evaluator`.
+    network: an inference copy on `device`, in `dtype`.
     """
 
     network: PolicyValueNetwork
@@ -101,7 +101,7 @@ class NetworkEvaluator:
 def network_evaluator(
     network: PolicyValueNetwork, *, device: torch.device | None = None, dtype: torch.dtype | None = None
 ) -> NetworkEvaluator:
-    """An evaluator with a copy of the network. device: by default the CPU. dtype: by default what is fastest there."""
+    """An evaluator with a copy of the network. device: by default the CPU. dtype: by default the fastest one there."""
     place = torch.device("cpu") if device is None else device
     kind = fastest_dtype(network.architecture, place) if dtype is None else dtype
     return NetworkEvaluator(inference_copy(network, place, dtype=kind), place, kind)
@@ -125,7 +125,7 @@ class PolicyAgent:
 
 @dataclass(frozen=True, slots=True)
 class PolicyValueAgent:
-    """Plays the move that Gumbel AlphaZero's search finds, without noise."""
+    """Plays the move of a Gumbel AlphaZero search without noise."""
 
     name: str
     evaluator: NetworkEvaluator
@@ -143,11 +143,11 @@ def _check_board_size(name: str, evaluator: NetworkEvaluator, positions: Positio
 
 
 def play_settings(simulations: int, *, margin_share: float) -> SearchSettings:
-    """How a network's search plays in earnest, without noise. margin_share: that of the network.
+    """Settings of a search for play, without noise. margin_share: of the network.
 
-    It considers one move for each eight simulations, 4 at least and 16 at most: few simulations look deeply at few moves. With 32,
-    a network of the hour preset scored .705, .761 and .609 (+-.045, 400 games each) against CoCMAES-4+2x2 where it considered 16, 4
-    and 2 moves, and .828, .853 and .790 against SWH.
+    One considered move per eight simulations, at least 4 and at most 16: a search with few simulations looks deeply at few moves. With
+    32 simulations, a network of the hour preset scored .705, .761 and .609 (+-.045, 400 games each) against CoCMAES-4+2x2 with 16, 4 and
+    2 considered moves, and .828, .853 and .790 against SWH.
     """
     considered = min(max(_FEWEST_CONSIDERED, simulations // _SIMULATIONS_PER_CONSIDERED), _MOST_CONSIDERED)
     return SearchSettings(
@@ -156,7 +156,7 @@ def play_settings(simulations: int, *, margin_share: float) -> SearchSettings:
 
 
 def policy_value_agent(evaluator: NetworkEvaluator, *, simulations: int, name: str = "policy_value") -> Agent:
-    """An agent that searches, or with 0 simulations plays by the policy alone. Raises `ValueError` for fewer."""
+    """Agent that searches, or plays by the policy alone with 0 simulations. Raises `ValueError` for fewer."""
     if simulations < 0:
         raise ValueError(f"simulations {simulations}: must not be negative")
     if simulations == 0:
@@ -165,9 +165,9 @@ def policy_value_agent(evaluator: NetworkEvaluator, *, simulations: int, name: s
 
 
 def load_policy_value_agent(file: Path, *, simulations: int, device: Device = "cpu", precision: Precision = "float32") -> Agent:
-    """The agent of a network file. Raises `CheckpointError` for a bad file, `ValueError` for a device that is not there.
+    """Agent of a network file. Raises `CheckpointError` for a bad file, `ValueError` for a device that does not exist.
 
-    precision: "auto" takes what is fastest here, so that the moves may depend on the machine.
+    precision: "auto" is the fastest one, so that the moves may depend on the machine.
     """
     network, place = PolicyValueNetwork.load(file), find_device(device)
     evaluator = network_evaluator(network, device=place, dtype=dtype_of(precision, network.architecture, place))

@@ -41,6 +41,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 # What compiled functions for one board take and return. numba finds the types; these names say what a value is.
 Word = Any  # uint64: a set of squares
 Square = Any  # int64: the number of a square
+Int = Any  # int64
 Geometry = Any  # what `unpacked` returns
 
 # Rows between two loops over them: few enough that they are still in a core's first-level cache.

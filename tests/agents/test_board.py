@@ -9,7 +9,7 @@ import pytest
 
 from agents.board import (
     BOARD,
-    NEIGHBOURS,
+    NEIGHBORS,
     NUM_SQUARES,
     QUADRANTS,
     board_arguments,
@@ -101,17 +101,17 @@ def test_touching_squares_are_the_set_and_all_beside_it(rng: np.random.Generator
     np.testing.assert_array_equal(unpack(wide, NUM_SQUARES), expected.reshape(-1, NUM_SQUARES))
 
 
-def test_neighbours_are_the_squares_a_king_reaches() -> None:
+def test_neighbors_are_the_squares_a_king_reaches() -> None:
     for square in range(NUM_SQUARES):
         row, column = divmod(square, 8)
         reached = {(row + dr) * 8 + column + dc for dr, dc in DIRECTIONS if 0 <= row + dr < 8 and 0 <= column + dc < 8}
-        assert {other for other in range(NUM_SQUARES) if int(NEIGHBOURS[square]) >> other & 1} == reached
+        assert {other for other in range(NUM_SQUARES) if int(NEIGHBORS[square]) >> other & 1} == reached
 
 
-def test_the_quarters_are_four_by_four_and_make_up_the_board() -> None:
-    for quarter, (first_row, first_column) in zip(QUADRANTS, [(0, 0), (0, 4), (4, 0), (4, 4)], strict=True):
+def test_the_quadrants_are_four_by_four_and_make_up_the_board() -> None:
+    for quadrant, (first_row, first_column) in zip(QUADRANTS, [(0, 0), (0, 4), (4, 0), (4, 4)], strict=True):
         squares = {row * 8 + column for row in range(first_row, first_row + 4) for column in range(first_column, first_column + 4)}
-        assert {square for square in range(NUM_SQUARES) if int(quarter) >> square & 1} == squares
+        assert {square for square in range(NUM_SQUARES) if int(quadrant) >> square & 1} == squares
 
 
 def test_a_small_board_lies_in_the_middle() -> None:
