@@ -4,11 +4,13 @@ Compiled loops that handle one board at a time (perft, search) call `legal_moves
 over arrays, where `backend` chooses them; a large batch is cut into parts that run at the same time.
 
 Compiled code is kept on disk, beside this file or in the user's cache directory, so that only the very first use waits for the
-compiler.
+compiler. The logger "othello_env" says so in one warning, which Python prints to standard error by default.
 """
 
 from __future__ import annotations
 
+import logging
+import multiprocessing
 from collections.abc import Callable
 from contextlib import suppress
 from functools import lru_cache
@@ -24,7 +26,7 @@ except ModuleNotFoundError:
 import numpy as np
 import numpy.typing as npt
 from numba import types
-from numba.core import cgutils
+from numba.core import cgutils, event
 from numba.extending import intrinsic
 from numba.extending import overload as overload
 from numba.extending import register_jitable as register_jitable
@@ -52,12 +54,44 @@ _LAST: Final = np.uint64(63)
 _LONGEST: Final = max(INT_GEOMETRY[n].longest for n in BOARD_SIZES)  # long enough for all sizes
 
 
+class _CompilationNotice(event.Listener):
+    """Logs one line when the first kernel of this process is compiled. kernels: their dispatchers, and whether code can be kept."""
+
+    def __init__(self) -> None:
+        self.kernels: dict[Any, bool] = {}
+        self._is_silent = not _speaks_for_its_workers()
+
+    def on_start(self, event: event.Event) -> None:
+        """Log the line, unless it has been logged or the function is none of the kernels."""
+        keeps_code = self.kernels.get(event.data["dispatcher"])
+        if keeps_code is None or self._is_silent:
+            return
+        self._is_silent = True
+        often = "once on this computer" if keeps_code else "in every run, since no cache folder is writable: set NUMBA_CACHE_DIR to one"
+        logging.getLogger("othello_env").warning("othello_env: compiling, which takes up to a minute, %s", often)
+
+    def on_end(self, event: event.Event) -> None:
+        """Do nothing."""
+
+
+def _speaks_for_its_workers() -> bool:
+    """Return whether this process is no worker of `multiprocessing`, or the first one: many workers shall not log the same line."""
+    return multiprocessing.parent_process() is None or multiprocessing.current_process().name.endswith("-1")
+
+
+_notice: Final = _CompilationNotice()
+event.register("numba:compile", _notice)
+
+
 def kernel(function: Function) -> Function:
     """Compile a function at its first call, to run without the interpreter's lock, and keep the code on disk if there is a place."""
     try:
         dispatcher: Any = numba.njit(function, nogil=True, cache=True)
     except RuntimeError:  # numba found no directory to write to
-        return cast("Function", numba.njit(function, nogil=True))
+        dispatcher = numba.njit(function, nogil=True)
+        _notice.kernels[dispatcher] = False
+        return cast("Function", dispatcher)
+    _notice.kernels[dispatcher] = True
     # By itself numba compiles anew when the function's own file has changed, and not when one has whose functions went into it.
     folders = Path(__file__).parent, _package_folder(function)
     with suppress(AttributeError):  # the attributes are numba's own and may be named otherwise one day

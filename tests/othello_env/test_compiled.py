@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -261,20 +262,89 @@ def test_compiled_code_is_found_again_by_the_next_process() -> None:
         assert in_a_fresh_process(code) == ["390216", "1000"]
 
 
+def output_of(code: str, folder: Path, **environment: str) -> tuple[str, str]:
+    """Standard output and standard error of a fresh process in a folder, whose packages come first."""
+    run = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY), **environment},
+    )
+    assert run.returncode == 0, run.stderr
+    return run.stdout.strip(), run.stderr
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> Path:
+    """A package whose one kernel calls a function of another subpackage."""
+    sources = {
+        "pack/__init__.py": "",
+        "pack/loops/__init__.py": "",
+        "pack/loops/count.py": "from othello_env.compiled import kernel\nfrom pack.rules.step import step\n\n"
+        "@kernel\ndef count(number):\n    return step(number)\n",
+        "pack/rules/__init__.py": "",
+        "pack/rules/step.py": "from othello_env.compiled import inlined\n\n@inlined\ndef step(number):\n    return number + 1\n",
+    }
+    for name, text in sources.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return tmp_path
+
+
+COUNT = "from pack.loops.count import count\nprint(count(1), sum(count.stats.cache_hits.values()), sum(count.stats.cache_misses.values()))"
+
+
+def test_a_kernel_is_compiled_anew_once_a_file_of_its_package_has_changed(package: Path) -> None:
+    assert output_of(COUNT, package)[0] == "2 0 1"
+    assert output_of(COUNT, package)[0] == "2 1 0"
+    step = package / "pack" / "rules" / "step.py"
+    step.write_text(step.read_text(encoding="utf-8").replace("number + 1", "number + 10"), encoding="utf-8")
+    assert output_of(COUNT, package)[0] == "11 0 1"
+
+
 @pytest.mark.slow
-def test_code_on_disk_is_not_used_once_a_file_that_went_into_it_has_changed(tmp_path: Path) -> None:
+def test_a_kernel_is_compiled_anew_once_a_file_of_othello_env_has_changed(tmp_path: Path) -> None:
     shutil.copytree(REPOSITORY / "othello_env", tmp_path / "othello_env", ignore=shutil.ignore_patterns("__pycache__"))
-    code = "from othello_env import PositionBatch, use_compiled\nuse_compiled()\nprint(*PositionBatch.start(1).legal_moves)"
-
-    def legal_moves_of_the_start() -> int:
-        return int(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path).stdout)
-
-    assert legal_moves_of_the_start() == legal_moves_of_the_start() == Position.start().legal_moves
+    code = (
+        "import numpy as np\nfrom othello_env import Position, compiled\n"
+        "own, opp = (np.array([discs], dtype=np.uint64) for discs in (Position.start().own, Position.start().opp))\n"
+        "compiled.fill_legal_moves(own, opp, own, compiled.GEOMETRY[8])\n"
+        "print(own[0], sum(compiled.fill_legal_moves.stats.cache_hits.values()))"
+    )
+    legal_moves = Position.start().legal_moves
+    found = [output_of(code, tmp_path, PYTHONPATH="")[0] for _ in range(2)]
+    assert found == [f"{legal_moves} 0", f"{legal_moves} 1"]
     kernel = tmp_path / "othello_env" / "bitboard.py"
     line = "    squares |= down >> step\n"
     assert line in kernel.read_text(encoding="utf-8")
     kernel.write_text(kernel.read_text(encoding="utf-8").replace(line, ""), encoding="utf-8")
-    assert legal_moves_of_the_start() == Position.start().legal_moves & ((1 << 64) - (1 << 37))
+    assert output_of(code, tmp_path, PYTHONPATH="")[0] == f"{legal_moves & ((1 << 64) - (1 << 37))} 0"
+
+
+def test_one_line_says_that_code_is_compiled_and_none_where_it_is_on_disk(package: Path) -> None:
+    line = "othello_env: compiling, which takes up to a minute, once on this computer\n"
+    assert output_of(COUNT + "\ncount(1.5)", package)[1] == line  # compiled twice, for two types
+    foreign = "\nimport numba\nnumba.njit(lambda number: number)(1)"
+    assert output_of(COUNT + foreign, package)[1] == ""
+
+
+def test_where_no_code_can_be_kept_the_line_says_so(package: Path) -> None:
+    code = "import numba\ndef refuse(*arguments, cache=False, **options):\n    if cache:\n        raise RuntimeError('no locator')\n"
+    code += "    return njit(*arguments, **options)\nnjit, numba.njit = numba.njit, refuse\nfrom pack.loops.count import count\ncount(1)"
+    assert "in every run, since no cache folder is writable: set NUMBA_CACHE_DIR to one" in output_of(code, package)[1]
+
+
+@pytest.mark.parametrize(
+    ("name", "is_worker", "speaks"),
+    [("MainProcess", False, True), ("SpawnProcess-1", True, True), ("SpawnProcess-2", True, False), ("SpawnProcess-11", True, False)],
+)
+def test_of_many_workers_one_says_that_it_compiles(name: str, is_worker: bool, speaks: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiled.multiprocessing, "parent_process", lambda: object() if is_worker else None)
+    monkeypatch.setattr(compiled.multiprocessing, "current_process", lambda: SimpleNamespace(name=name))
+    assert compiled._speaks_for_its_workers() == speaks
 
 
 def test_replaced_arrays_are_written_to_only_where_they_fit() -> None:
