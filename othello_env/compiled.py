@@ -80,7 +80,7 @@ def _speaks_for_its_workers() -> bool:
 
 
 _notice: Final = _CompilationNotice()
-event.register("numba:compile", _notice)
+event.register("numba:compile", _notice)  # type: ignore[no-untyped-call, unused-ignore]
 
 
 def kernel(function: Function) -> Function:
