@@ -33,6 +33,15 @@ def scattered(board_size: int, count: int, rng: np.random.Generator) -> tuple[Bi
     return occupied & words[1], occupied & ~words[1]
 
 
+def crowded(board_size: int, count: int, rng: np.random.Generator) -> tuple[BitboardArray, BitboardArray]:
+    """Boards with few empty squares, most of which one side dominates."""
+    empty, minority = (np.bitwise_and.reduce(rng.integers(1 << 64, size=(3, count), dtype=np.uint64), axis=0) for _ in range(2))
+    discs = np.uint64(FULL[board_size]) & ~empty
+    sides = discs & minority, discs & ~minority
+    is_own = rng.random(count) < 0.5
+    return np.where(is_own, *sides), np.where(is_own, *sides[::-1])
+
+
 def same(one: PositionBatch, other: PositionBatch) -> bool:
     return all(np.array_equal(getattr(one, name), getattr(other, name)) for name in ARRAYS)
 
@@ -59,6 +68,35 @@ def test_legal_moves_and_flips_are_the_same_on_a_million_boards(board_size: int,
     move = np.where(empty != 0, np.left_shift(np.uint64(1), squares & np.uint64(63)), 0)
     compiled.fill_flips(own, opp, move, found, words)
     assert np.array_equal(found, bitboard.flips(own, opp, move, board_size))
+
+
+@pytest.mark.parametrize("board_size", BOARD_SIZES)
+def test_placing_a_disc_and_deciding_who_moves_next_is_what_a_batch_does(board_size: int, rng: np.random.Generator) -> None:
+    """`place` and `settle`, the rules of all compiled code for one board, on boards where passes and ends are frequent."""
+
+    @compiled.kernel  # type: ignore[untyped-decorator, unused-ignore]
+    def step(own: Any, opp: Any, moves: Any, legal: Any, passed: Any, words: Any) -> None:
+        geometry = compiled.unpacked(words)
+        for row in range(len(own)):
+            flipped = compiled.flips(own[row], opp[row], moves[row], geometry)
+            after = compiled.place(own[row], opp[row], moves[row], flipped)
+            own[row], opp[row], legal[row], passed[row] = compiled.settle(after[0], after[1], geometry)
+
+    own, opp = crowded(board_size, 20_000, rng)
+    batch = PositionBatch(own, opp, np.zeros(len(own), dtype=np.uint8), board_size=board_size)
+    batch = batch.take(batch.legal_moves != 0)
+    squares = batch.sample_moves(rng)
+    own, opp, side = batch.own.copy(), batch.opp.copy(), batch.side_to_move.copy()
+    legal, passed = np.empty_like(own), np.empty(len(own), dtype=np.bool_)
+    step(own, opp, np.left_shift(np.uint64(1), squares.astype(np.uint64)), legal, passed, compiled.GEOMETRY[board_size])
+    batch.step(squares)
+    assert min(passed.sum(), batch.is_over.sum(), (~passed & ~batch.is_over).sum()) > 100
+    for found, expected in ((own, batch.own), (opp, batch.opp), (legal, batch.legal_moves), (passed, batch.side_to_move == side)):
+        assert np.array_equal(found[~batch.is_over], expected[~batch.is_over])
+    assert np.array_equal(legal == 0, batch.is_over)
+    for row in np.flatnonzero(batch.is_over)[:200]:  # nobody has passed at the end of a game
+        assert not passed[row]
+        assert {int(own[row]), int(opp[row])} == {batch[row].black, batch[row].white}
 
 
 @pytest.mark.slow

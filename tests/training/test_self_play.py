@@ -94,6 +94,19 @@ def test_policies_are_those_of_legal_moves_and_a_quarter_of_the_searches_is_full
         assert (np.abs(part.root_value) <= 1).all()
 
 
+def test_policies_to_learn_from_are_those_of_full_searches() -> None:
+    """With PUCT a policy is the share of visits: multiples of 1/5 after a full search, of 1/2 after a quick one."""
+    plan, rng = SearchPlan(full=5, quick=2, full_share=0.5), np.random.default_rng(3)
+    games = SelfPlay(24, 6, search=SearchSettings(simulations=5), random_plies=0, rng=rng)
+    samples = [games.advance(RolloutEvaluator(), plan, rng=rng) for _ in range(250)]
+    policy, full = (np.concatenate([getattr(part, name) for part in samples]) for name in ("policy", "policy_mask"))
+    choice_mask = policy.max(axis=1) < 1
+    for mask, simulations in ((full, 5), (~full, 2)):
+        visits = policy[mask & choice_mask].astype(np.float64) * simulations
+        assert len(visits) > 50
+        np.testing.assert_allclose(visits, visits.round(), atol=0.01)
+
+
 def test_games_begin_at_all_stages_and_later_ones_with_few_random_moves() -> None:
     games = new_games(64, random_plies=4)
     empties = games._games.empties

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -23,7 +22,7 @@ from training.checkpoints import TrainingDivergedError, read_checkpoint, write_c
 from training.evaluation.match import play_match
 from training.evaluation.openings import load_openings, random_openings
 from training.run import save_run
-from training.td_kernel import NUM_COLUMNS, Updates, learn, play
+from training.td_kernel import Updates, play
 from training.td_ntuple import CHECKPOINT_KIND, NETWORK_FILE, PRESETS, TRAINER, Learner, Settings, main
 
 MARGIN_SHARE = 0.75
@@ -211,54 +210,6 @@ def test_targets_change_sign_with_the_side_and_end_in_the_result(board_size: Any
     assert ends >= games
     assert others > games  # random moves
     assert same_side > 3 or games < 16
-
-
-def learned_slowly(
-    lookups: npt.NDArray[np.int32], errors: npt.NDArray[np.float64], before: tuple[Any, Any], mirrored: Any, step_size: float
-) -> tuple[Any, Any]:
-    """What `learn` does, weight by weight."""
-    weights, memory = before[0].copy(), before[1].copy()
-    asked = defaultdict(list)
-    for error, row in zip(errors.ravel(), lookups.reshape(errors.size, -1), strict=True):
-        for weight in row if error else []:
-            stage = weight // len(mirrored) * len(mirrored)
-            asked[min(weight, stage + mirrored[weight - stage])].append(error)
-    for weight, hits in asked.items():
-        coherence = abs(memory[weight, 0]) / memory[weight, 1] if memory[weight, 1] else 1.0
-        stage = weight // len(mirrored) * len(mirrored)
-        weights[weight] += step_size * coherence * np.mean(hits)
-        weights[stage + mirrored[weight - stage]] = weights[weight]
-        memory[weight, 0] += sum(hits)
-        memory[weight, 1] += sum(map(abs, hits))
-    return weights, memory
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_learning_is_the_rule_applied_to_each_weight(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    mirrored = np.array([0, 2, 1, 3, 5, 4, 6], dtype=np.int32)
-    drawn = rng.normal(size=(2, 7))
-    weights = ((drawn + drawn[:, mirrored]) / 2).astype(np.float32).ravel()
-    memory = np.zeros((14, NUM_COLUMNS))
-    memory[:, 1] = rng.random(14)
-    memory[:, 0] = memory[:, 1] * rng.uniform(-1, 1, size=14)
-    lookups = (rng.integers(7, size=(5, 2, 4)) + 7 * rng.integers(2, size=(5, 2, 1))).astype(np.int32)
-    errors = rng.normal(size=(5, 2)) * rng.integers(2, size=(5, 2))
-    expected = learned_slowly(lookups, errors, (weights, memory), mirrored, 0.3)
-    learn(lookups, errors, weights, memory, mirrored, 0.3)
-    np.testing.assert_allclose(weights, expected[0], atol=1e-6)
-    np.testing.assert_allclose(memory, expected[1], atol=1e-12)
-
-
-def test_the_first_steps_of_a_weight_are_those_worked_out_by_hand() -> None:
-    mirrored, weights, memory = np.arange(2, dtype=np.int32), np.zeros(2, dtype=np.float32), np.zeros((2, NUM_COLUMNS))
-    lookups = np.zeros((1, 2, 1), dtype=np.int32)
-    # The first step is as large as can be: 0.5 * 0.4. So is the second one, since all errors before it had one sign. Then there are
-    # two of different signs: the third step is |0.4 - 0.3| / (0.4 + 0.3) = 1/7 as large.
-    for error, total in ((0.4, 0.2), (-0.3, 0.05), (0.7, 0.1)):
-        learn(lookups, np.array([[error, 0.0]]), weights, memory, mirrored, 0.5)
-        assert weights[0] == pytest.approx(total, rel=1e-6)
-    assert weights[1] == 0
 
 
 def test_step_sizes_fall_to_nothing_at_the_end() -> None:

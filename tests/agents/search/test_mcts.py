@@ -453,7 +453,8 @@ class SavedSearches:
     fresh: int = 8
 
     def set(self, name: str, value: Any, *place: int | slice) -> None:
-        self.state[name][(self.game, *place)] = value
+        index = (self.game, *place)
+        self.state[name][index] = value
 
     def set_visits(self, node: int, visits: int) -> None:
         """Let a node be one that has been evaluated, or with 0 visits one that waits for the evaluator."""
