@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
-from othello_env.compiled import Word, inlined
+from othello_env.compiled import Real, Word, inlined
 
 _LOW_HALF: Final = np.uint64(32)
 _MANTISSA: Final = np.uint64(11)  # bits of a word that a float64 has no room for
@@ -35,6 +35,6 @@ def below(word: Word, bound: Word) -> Word:
 
 
 @inlined
-def uniform(word: Word) -> Any:
+def uniform(word: Word) -> Real:
     """A float64 in [0, 1) from a random word."""
     return np.float64(word >> _MANTISSA) * (1.0 / (1 << 53))

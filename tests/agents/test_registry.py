@@ -31,7 +31,7 @@ def test_every_spec_is_described() -> None:
         "ntuple:[FILE]",
         "policy_value:[FILE],simulations=INT,device=cpu|cuda|auto,precision=float32|bfloat16|auto",
         "league:FILE,view=mover|black",
-        "alpha_beta:[FILE],evaluation=swh|heur|bench|heuristics|ntuple,depth=INT,seconds=FLOAT,nodes=INT,solver=INT,hash_mb=INT",
+        "alpha_beta:[FILE],evaluation=swh|heur|bench|heuristics|ntuple,depth=INT,seconds=FLOAT,nodes=INT,solver=INT,solver_seconds=FLOAT,hash_mb=INT",
         "mcts:[FILE],simulations=INT,method=puct|gumbel,rollouts=INT",
         "factory:FUNCTION",
     ]
