@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from agents.base import Moves, check_board_size
 from agents.heuristics import HeuristicEvaluator
-from agents.league import parse_league_player
+from agents.league import load_league_player
 from agents.ntuple.network import NTupleNetwork
 from agents.positional import Table, square_weights
 from agents.search.board import (
@@ -479,7 +479,7 @@ def alpha_beta_agent(
     evaluation = evaluation or "swh"
     network = None
     if file is not None and file.suffix == ".txt":
-        network = parse_league_player(file.read_text(encoding="ascii", errors="replace"), str(file))
+        network = load_league_player(file)
     elif file is not None:
         network = NTupleNetwork.load(file)
     source = f"evaluation={evaluation}" if file is None else file.name
