@@ -275,7 +275,7 @@ def test_more_depth_is_stronger(rng: np.random.Generator) -> None:
         ("alpha_beta:evaluation=best", "evaluation=best; expected one of swh, heur, bench, heuristics"),
         ("alpha_beta:/does/not/exist", "'/does/not/exist': no such file"),
         ("alpha_beta:/does/not/exist.txt", "no such file: '/does/not/exist.txt'"),
-        ("alpha_beta:width=3", "'width=3' is no parameter of it, or comes twice; expected alpha_beta:[FILE],evaluation="),
+        ("alpha_beta:width=3", "no parameter 'width'; expected alpha_beta:[FILE],evaluation="),
         ("alpha_beta:depth=3,width=3", "depth=3,width=3; expected int in alpha_beta:[FILE],evaluation="),
         ("alpha_beta:depth=100000000000000000000000", "expected 1 to 64"),
         ("alpha_beta:solver=65", "expected 0 to 64"),
