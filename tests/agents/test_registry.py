@@ -79,7 +79,7 @@ ALL = "random, greedy, positional, beginner, heuristics, ntuple, policy_value, l
         ("league:/does/not/exist", "no such file: '/does/not/exist'"),
         ("league:/not/a\nfile", "no such file"),
         ("ntuple:/not/a\nfile", "no such file"),
-        (f"league:{'a' * 5000}", 'a' * 100),
+        (f"league:{'a' * 5000}", "a" * 100),
         ("league:a\0b", "null"),
         ("league:a,view=mover,view=mover", "view is given twice"),
         ("league:a,view=white", "view=white; expected one of mover, black"),
