@@ -147,7 +147,7 @@ def _parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     )
     files_help = "OBF file: per line a position, then its moves with their scores, such as ...squares... X; g8:+18; h1:+12;"
     parser.add_argument("files", nargs="+", metavar="FILE", help=files_help)
-    scoring_help = "what the files' scores count: discs on the board, or also the empty squares, for the winner (default: empties_to_winner)"
+    scoring_help = "how the files' scores count empty squares: not (discs), or for the winner (default: empties_to_winner)"
     parser.add_argument("--scoring", choices=get_args(Scoring), default="empties_to_winner", help=scoring_help)
     moves_help = "compare the scores of all moves in the file (default: only the best score)"
     parser.add_argument("--moves", action="store_true", help=moves_help)
