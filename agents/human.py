@@ -14,8 +14,8 @@ from othello_env.rendering.text import render_text
 from othello_env.squares import format_square, parse_square
 
 
-class QuitGame(BaseException):
-    """Raised when the person quits. Like `KeyboardInterrupt` not an error, so that it passes where errors of agents are caught."""
+class QuitGame(Exception):  # noqa: N818 - not an error
+    """Raised when the person quits."""
 
 
 @dataclass(frozen=True, slots=True)

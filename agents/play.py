@@ -23,14 +23,14 @@ from othello_env.squares import BOARD_SIZES, format_square
 def play_game(black: Agent, white: Agent, start: Position, *, rng: np.random.Generator, write: Callable[[str], None]) -> Game:
     """Play one game and write each move and pass; at the end the position and the transcript, whatever ended the game.
 
-    Returns the game, unfinished after `QuitGame`. Raises `AgentError` where an agent gives no legal move.
+    Returns the game, unfinished if a person has quit. Raises `AgentError` where an agent gives no legal move.
     """
     position, moves = start.resolve_pass(), list[int]()
     try:
         while not position.is_over:
             mover = position.side_to_move
             agent = (black, white)[mover]
-            move = int(ask_agent(agent, PositionBatch.from_positions([position]), rng)[0])
+            move = _ask(agent, position, rng)
             moves.append(move)
             position = position.play(move)
             write(f"{COLOR_NAMES[mover]} ({agent.name}) plays {format_square(move, position.board_size)}")
@@ -43,6 +43,13 @@ def play_game(black: Agent, white: Agent, start: Position, *, rng: np.random.Gen
         write(render_text(game.final, last_move=moves[-1] if moves else None))
         write(f"Transcript: {game}")
     return game
+
+
+def _ask(agent: Agent, position: Position, rng: np.random.Generator) -> int:
+    positions = PositionBatch.from_positions([position])
+    # A person's moves are legal, and errors of the terminal are not the person's.
+    moves = agent.select_moves(positions, rng) if isinstance(agent, HumanAgent) else ask_agent(agent, positions, rng)
+    return int(moves[0])
 
 
 def _parser() -> Parser:

@@ -7,7 +7,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -89,20 +88,29 @@ def raising(error: BaseException) -> Any:
 @pytest.mark.parametrize(
     ("fail", "error"),
     [
-        (lambda: raising(QuitGame()), None),
         (lambda: raising(KeyboardInterrupt()), KeyboardInterrupt),
         (lambda: raising(RuntimeError("tired")), AgentError),
         (lambda: np.array([0]), AgentError),
         (lambda: None, AgentError),
     ],
 )
-def test_the_position_and_the_transcript_are_shown_however_a_game_ends(fail: Callable[[], Any], error: type[BaseException] | None) -> None:
+def test_the_position_and_the_transcript_are_shown_however_a_game_ends(fail: Callable[[], Any], error: type[BaseException]) -> None:
     told: list[str] = []
-    with nullcontext() if error is None else pytest.raises(error):
+    with pytest.raises(error):
         play_game(make_agent("greedy"), Failing(fail), Position.start(), rng=np.random.default_rng(0), write=told.append)
     game = Game.parse(told[-1].removeprefix("Transcript: "))
     assert len(game.moves) == 5
     assert told[-2] == render_text(game.final, last_move=game.moves[-1])
+
+
+def test_a_terminal_that_fails_is_no_fault_of_the_person() -> None:
+    def read(question: str) -> str:
+        raise BrokenPipeError
+
+    told: list[str] = []
+    with pytest.raises(BrokenPipeError):
+        play_game(make_agent("greedy"), HumanAgent(read, told.append), Position.start(), rng=np.random.default_rng(0), write=told.append)
+    assert told[-1].startswith("Transcript: ")
 
 
 def test_both_scores_of_a_game_that_ends_with_empty_squares_are_shown() -> None:
