@@ -265,7 +265,7 @@ def test_more_depth_is_stronger(rng: np.random.Generator) -> None:
     ("spec", "message"),
     [
         ("alpha_beta:depth=0", "depth=0: expected 1 to 64"),
-        ("alpha_beta:depth=2.5", "depth=2.5; expected int"),
+        ("alpha_beta:depth=2.5", "depth=2.5; expected an integer"),
         ("alpha_beta:nodes=0", "nodes=0: expected 1 to"),
         ("alpha_beta:seconds=0", "seconds=0.0: expected a positive number"),
         ("alpha_beta:seconds=nan", "seconds=nan: expected a positive number"),
@@ -276,7 +276,7 @@ def test_more_depth_is_stronger(rng: np.random.Generator) -> None:
         ("alpha_beta:/does/not/exist", "'/does/not/exist': no such file"),
         ("alpha_beta:/does/not/exist.txt", "no such file: '/does/not/exist.txt'"),
         ("alpha_beta:width=3", "no parameter 'width'; expected alpha_beta:[FILE],evaluation="),
-        ("alpha_beta:depth=3,width=3", "depth=3,width=3; expected int in alpha_beta:[FILE],evaluation="),
+        ("alpha_beta:depth=3,width=3", "no parameter 'width'; expected alpha_beta:[FILE],evaluation="),
         ("alpha_beta:depth=100000000000000000000000", "expected 1 to 64"),
         ("alpha_beta:solver=65", "expected 0 to 64"),
         ("alpha_beta:nodes=100000000000000000000000", "expected 1 to"),
