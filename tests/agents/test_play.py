@@ -121,7 +121,7 @@ def test_both_scores_of_a_game_that_ends_with_empty_squares_are_shown() -> None:
     (black, _), (white, _) = typing(*answers[0]), typing(*answers[1])
     told: list[str] = []
     assert play_game(black, white, Position.start(), rng=np.random.default_rng(0), write=told.append) == game
-    assert told[-2].endswith("X 13  O 0  Black wins 13-0 by discs, 64-0 with the empties to the winner, after c7")
+    assert told[-2].endswith("X 13  O 0  Black wins (13-0 by discs, 64-0 with the empties to the winner), after c7")
 
 
 def test_the_help_is_shown_on_every_terminal(capsys: pytest.CaptureFixture[str]) -> None:
