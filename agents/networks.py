@@ -179,7 +179,7 @@ def from_arrays(module: nn.Module, arrays: dict[str, npt.NDArray[Any]]) -> None:
 
 
 def planes_of(own: BitboardArray, opp: BitboardArray, *, legal_moves: BitboardArray, board_size: int) -> Tensor:
-    """What the network sees: [L, 3, n, n] uint8 of 0 and 1, laid out with the planes last. Arrays: [L] uint64."""
+    """Input of the network: [L, 3, n, n] uint8 of 0 and 1, in the channels-last memory format. own, opp, legal_moves: [L] uint64."""
     num_squares = board_size**2
     planes = np.empty((len(own), num_squares, NUM_PLANES), dtype=np.uint8)
     for plane, squares in enumerate((own, opp, legal_moves)):

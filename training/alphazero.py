@@ -20,6 +20,7 @@ import numpy.typing as npt
 import torch
 
 from agents.base import Agent
+from agents.board import mixed_result
 from agents.networks import Architecture, Device, find_device, from_arrays, new_network, planes_of, repeat_exactly, to_arrays
 from agents.policy_value import NetworkEvaluator, Precision, dtype_of, network_evaluator, policy_value_agent
 from agents.search.mcts import SearchSettings, tree_bytes
@@ -257,10 +258,11 @@ class Learner:
 
     def _results(self, batch: Samples) -> npt.NDArray[np.float32]:
         """The results of the games, from -1 to 1, from the view of the side to move: [N]."""
-        share, num_squares = self.settings.margin_share, self.settings.board_size**2
+        num_squares = self.settings.board_size**2
         own, opp = popcount(batch.final_own).astype(np.float32), popcount(batch.final_opp).astype(np.float32)
         margins = own - opp + batch.outcome * (num_squares - own - opp)
-        return ((1 - share) * batch.outcome + share * margins / num_squares).astype(np.float32)
+        results: npt.NDArray[np.float32] = mixed_result(batch.outcome, margins, num_squares, self.settings.margin_share).astype(np.float32)
+        return results
 
     def take_metrics(self) -> dict[str, float]:
         """See `training.run.Learner`."""

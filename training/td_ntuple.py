@@ -31,15 +31,17 @@ import numpy as np
 import numpy.typing as npt
 
 from agents.base import Agent
+from agents.board import embedded
+from agents.greedy import NOBODY
 from agents.networks import Device
-from agents.ntuple.network import NTupleNetwork, mirrored_indices, ntuple_agent, straight_and_corner_groups, weights_per_stage
-from agents.search.board import embedded
-from agents.search.evaluation import Patterns, patterns_of
+from agents.ntuple.kernel import Patterns, patterns_of
+from agents.ntuple.layout import Layout, straight_and_corner_groups
+from agents.ntuple.network import NTupleNetwork, ntuple_agent
 from othello_env import Position, backend
 from othello_env.position import BLACK
 from training.checkpoints import TrainingDivergedError, checkpoint, write_checkpoint
 from training.run import Trainer, check_settings, run_trainer
-from training.td_kernel import ABSOLUTE_ERRORS, ERRORS, NOBODY, NUM_COLUMNS, Games, TDParams, play_and_learn
+from training.td_kernel import ABSOLUTE_ERRORS, ERRORS, NUM_COLUMNS, Games, TDParams, play_and_learn
 
 NETWORK_FILE: Final = "ntuple.safetensors"
 CHECKPOINT_KIND: Final = "td_ntuple checkpoint"
@@ -156,28 +158,20 @@ class Learner:
         self.positions_done = 0
         self._error_sum, self._num_errors = 0.0, 0  # since `take_metrics`
         board_size = settings.board_size
-        self.groups = straight_and_corner_groups(board_size)
-        layout = self._network(np.zeros(settings.num_stages * weights_per_stage(self.groups, counts=True), dtype=np.float32))
-        self.patterns = patterns_of(layout)
-        self._num_lookups = layout.num_lookups
-        self._mirrored = np.arange(int(self.patterns.stage_stride), dtype=np.int32)
-        patterns_mirrored = mirrored_indices(self.groups, board_size)
-        self._mirrored[: len(patterns_mirrored)] = patterns_mirrored
+        self.layout = Layout(straight_and_corner_groups(board_size), board_size, num_stages=settings.num_stages, counts=True)
+        self.patterns = patterns_of(self.layout)
+        self._mirrored = np.append(self.layout.mirrored_indices(), self.layout.stage_size).astype(np.int32)
         start = Position.start(board_size)
         discs = np.uint64(embedded(start.own, board_size)), np.uint64(embedded(start.opp, board_size))
         self.params = TDParams(self.patterns, settings.margin_share, settings.epsilon, settings.random_plies, settings.greedy_share, *discs)
         rngs = np.random.default_rng(settings.seed).spawn(settings.ensemble_size)
         self.members = [Member(settings, self.patterns, discs, rng) for rng in rngs]
 
-    def _network(self, weights: npt.NDArray[np.float32]) -> NTupleNetwork:
-        settings = self.settings
-        return NTupleNetwork(self.groups, weights, settings.board_size, num_stages=settings.num_stages, counts=True)
-
     def network(self) -> NTupleNetwork:
         """The mean of the networks as they are now. Raises `TrainingDivergedError` where weights are no finite numbers any more."""
         mean = np.stack([member.weights for member in self.members]).mean(axis=0, dtype=np.float64).astype(np.float32)
         try:
-            return self._network(mean[:, :-1].ravel())
+            return NTupleNetwork(self.layout, mean[:, :-1].ravel())
         except ValueError as error:
             raise TrainingDivergedError(f"training has diverged: {error}") from None
 
@@ -195,14 +189,14 @@ class Learner:
         settings = self.settings
         remaining = max(0.0, 1 - self.games_done / settings.games)
         settling = min(1.0, remaining / settings.annealing_fraction) if settings.annealing_fraction else 1.0
-        step_size = settings.step_size / self._num_lookups * settling
+        step_size = settings.step_size / self.layout.num_lookups * settling
 
         totals = np.zeros((len(self.members), 3))
 
         def play_member(number: int) -> None:
             member = self.members[number]
             learning = (member.weights.reshape(-1), member.memory, self._mirrored, step_size)
-            play_and_learn(num_plies, totals[number], member.games, self.params, self._num_lookups, *learning)
+            play_and_learn(num_plies, totals[number], member.games, self.params, self.layout.num_lookups, *learning)
 
         backend.run_parts(play_member, len(self.members))
         self.games_done += int(totals[:, 0].sum())

@@ -26,7 +26,7 @@ def test_weights_are_written_in_16_bits_with_a_card_of_what_they_come_to(tmp_pat
     main([str(tmp_path / "run.safetensors"), str(target), *ORIGIN, *matches])
     read = NTupleNetwork.load(target)
     np.testing.assert_array_equal(read.weights, network.weights.astype(np.float16).astype(np.float32))
-    assert (read.num_stages, read.counts) == (2, True)
+    assert (read.layout.num_stages, read.layout.counts) == (2, True)
     card = json.loads(target.with_suffix(".json").read_text())
     assert card["command"] == "python -m x"
     assert card["settings"] == {"seed": 3}
