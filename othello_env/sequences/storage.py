@@ -13,6 +13,8 @@ the arrays that it returns are read-only.
 
 from __future__ import annotations
 
+import struct
+import tokenize
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator
@@ -52,6 +54,9 @@ _DAMAGE: Final = (
     NotImplementedError,
     RuntimeError,
     SyntaxError,
+    OverflowError,
+    struct.error,
+    tokenize.TokenError,
     zipfile.BadZipFile,
     zlib.error,
 )

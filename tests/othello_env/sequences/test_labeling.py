@@ -3,10 +3,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 from othello_env import Game, IllegalMoveError, Position
-from othello_env.bitboard import squares_of
+from othello_env.bitboard import BitboardArray, squares_of
 from othello_env.sequences import PADDING, label_games, pad_games, random_games, write_passes
 from othello_env.squares import BOARD_SIZES
 from tests import oracle
@@ -93,8 +94,9 @@ def test_unpacked_labels_have_the_contents_of_the_bitboards(board_size: int) -> 
     num_squares = board_size**2
     squares = np.arange(num_squares, dtype=np.uint64)
 
-    def has(bits: np.ndarray) -> np.ndarray:
-        return (bits[..., None] >> squares & np.uint64(1)).astype(np.int8)
+    def has(bits: BitboardArray) -> npt.NDArray[np.int8]:
+        bit: BitboardArray = bits[..., None] >> squares & np.uint64(1)
+        return bit.astype(np.int8)
 
     by_side, by_color = labels.boards("side_to_move"), labels.boards("color")
     assert by_side.dtype == by_color.dtype == np.int8
@@ -124,7 +126,7 @@ def test_a_game_that_stops_early_keeps_its_legal_moves(either_backend: None) -> 
 
 
 @pytest.mark.parametrize("moves", [np.empty((0, 60), dtype=np.uint8), np.full((2, 60), PADDING), np.empty((2, 0), dtype=np.int64)])
-def test_games_without_moves_have_the_start_position(moves: np.ndarray, either_backend: None) -> None:
+def test_games_without_moves_have_the_start_position(moves: npt.NDArray[np.integer], either_backend: None) -> None:
     labels = label_games(moves)
     assert len(labels) == len(moves)
     assert labels.boards("color").shape == (len(moves), moves.shape[1] + 1, 64)
