@@ -4,12 +4,12 @@ Games are arrays of moves [N, T] uint8: squares (0 to `n*n - 1`), written passes
 NumPy is all that is needed; with numba (extra `[fast]`) the loops are compiled, and the results are the same.
 """
 
+from othello_env.sequences.illegal_reason import IllegalReason
 from othello_env.sequences.labeling import Labels, Perspective, label_games
 from othello_env.sequences.move_array import PADDING, Moves, pad_games
 from othello_env.sequences.passes import omit_passes, write_passes
 from othello_env.sequences.random_play import random_games, stream_random_games
 from othello_env.sequences.referee import Verdicts, find_illegal_moves
-from othello_env.sequences.replay import IllegalReason
 from othello_env.sequences.storage import read_games, write_games
 from othello_env.sequences.tokenizer import Orientation, Tokenizer, TokenizerName, make_tokenizer
 

@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from othello_env.bitboard import BitboardArray
 from othello_env.compiled import advance, flips, inlined, kernel, legal_moves, sample, unpacked
+from othello_env.sequences.illegal_reason import IllegalReason
 from othello_env.sequences.move_array import PADDING, Moves
-from othello_env.sequences.replay import IllegalReason
 
 # Games played at the same time: few enough that their boards and moves stay in a core's cache.
 _BLOCK: Final = 1024

@@ -8,8 +8,9 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from othello_env.sequences.illegal_reason import IllegalReason
 from othello_env.sequences.move_array import PADDING, as_moves
-from othello_env.sequences.replay import IllegalReason, replay_in_chunks
+from othello_env.sequences.replay import replay_in_chunks
 from othello_env.squares import check_board_size, format_square, pass_square
 
 _EXPLANATIONS: Final = {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from enum import IntEnum
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -12,6 +11,7 @@ import numpy.typing as npt
 from othello_env import backend
 from othello_env.batch import CHUNK, PositionBatch
 from othello_env.bitboard import BitboardArray, legal_moves, start_discs
+from othello_env.sequences.illegal_reason import IllegalReason
 from othello_env.sequences.move_array import PADDING, Moves
 from othello_env.squares import pass_square
 
@@ -20,27 +20,6 @@ _ROWS_PER_THREAD: Final = 512
 
 # Games whose positions `replay_in_chunks` has in memory: some megabytes.
 _GAMES_AT_A_TIME: Final = 4096
-
-
-class IllegalReason(IntEnum):
-    """Reasons why a move is illegal, seen from the side to move."""
-
-    NONE = 0
-    """The move is legal."""
-    OCCUPIED = 1
-    """A disc lies on the square."""
-    NO_FLIPS = 2
-    """The square is empty, and neither side would flip a disc there."""
-    OTHER_SIDE = 3
-    """The square is empty, and only the other side would flip discs there."""
-    AFTER_END = 4
-    """The game was over before the move."""
-    PASS = 5
-    """A pass by a side that can move, or a second pass in place of one."""
-    NO_SQUARE = 6
-    """A number that is neither a square, the pass, nor padding."""
-    AFTER_PADDING = 7
-    """A move after padding, which ends a game."""
 
 
 class Replay(NamedTuple):

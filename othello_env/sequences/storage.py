@@ -222,7 +222,8 @@ def _read_parquet(path: Path, column: str | None, width: int) -> Numbers:
         try:
             reader = parquet.ParquetFile(file)
             name = _choose(column, reader.schema_arrow.names)
-            parts = [_list_column(batch.column(0)) for batch in reader.iter_batches(columns=[name])]
+            batches = reader.iter_batches(columns=[name]) if reader.num_row_groups else ()  # older versions of pyarrow fail there
+            parts = [_list_column(batch.column(0)) for batch in batches]
         except RecordFormatError:
             raise
         except (arrow.ArrowException, *_DAMAGE, OSError) as error:

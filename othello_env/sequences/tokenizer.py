@@ -6,7 +6,7 @@
 | `inductive_bias` | 61 | 0-59, the four center squares left out | 60 | left out | 59 | Vafa et al. 2025 |
 | `squares` | 66 | 0-63 | 65 | 64, written | any | OpenSpiel and pgx (which have no padding), this package |
 | `othello_gpt_6x6` | 33 | 0-31, the four center squares left out | 32 | left out | 31 | Wong 2025 (without padding) |
-| `wthor` | 89 | column + 10 * row, a1 = 11, h8 = 88 | 0 | left out | any | WTHOR files |
+| `wthor` | 89 | column + 10 * row, a1 = 11, h8 = 88 | 0 | left out | 59 | WTHOR files |
 
 Squares are numbered in ascending order: a1, b1, ... The first three exist for all board sizes; the table gives 8x8.
 
