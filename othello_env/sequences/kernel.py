@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from othello_env.bitboard import BitboardArray
-from othello_env.compiled import advance, flips, inlined, kernel, legal_moves, sample, unpacked
+from othello_env.compiled import advance, flips, kernel, legal_moves, register_jitable, sample, unpacked
+from othello_env.sequences import splitmix64
 from othello_env.sequences.illegal_reason import IllegalReason
 from othello_env.sequences.move_array import PADDING, Moves
 
 # Games played at the same time: few enough that their boards and moves stay in a core's cache.
 _BLOCK: Final = 1024
+
+register_jitable(splitmix64.output)
 
 _ONE: Final = np.uint64(1)
 _LAST: Final = np.uint64(63)
@@ -28,28 +31,19 @@ _NO_SQUARE: Final = int(IllegalReason.NO_SQUARE)
 _AFTER_PADDING: Final = int(IllegalReason.AFTER_PADDING)
 
 
-@inlined
-def _random_word(counter: Any) -> Any:
-    """Compute what `random_play.random_words` computes, for one counter."""
-    mixed = (counter ^ (counter >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return np.uint32((mixed ^ (mixed >> np.uint64(31))) >> np.uint64(32))
-
-
 @kernel
 def play_random_games(
-    counters: BitboardArray,
+    states: BitboardArray,
     moves: Moves,
     black: int,
     white: int,
-    increment: int,
     pass_square: int,
     words: BitboardArray,
 ) -> None:
     """Write random games into `moves` [N, T].
 
-    counters: [N] uint64, those of each game's first move. black, white, increment: uint64; discs of the start position, and the
-    difference between the counters of two moves. words: of `compiled.GEOMETRY`.
+    states: [N] uint64, states of the random generator for each game's first move. black, white: uint64, discs of the start position.
+    words: of `compiled.GEOMETRY`.
     """
     own, opp, legal = np.empty(_BLOCK, np.uint64), np.empty(_BLOCK, np.uint64), np.empty(_BLOCK, np.uint64)
     side, over = np.empty(_BLOCK, np.uint8), np.empty(_BLOCK, np.bool_)
@@ -58,12 +52,12 @@ def play_random_games(
     for first in range(0, len(moves), _BLOCK):
         size = min(_BLOCK, len(moves) - first)
         own[:], opp[:], legal[:], side[:], over[:] = np.uint64(black), np.uint64(white), start_moves, np.uint8(0), False
-        block = counters[first : first + size].copy()
+        block = states[first : first + size].copy()
         for column in range(moves.shape[1]):
             for row in range(size):
-                random[row] = _random_word(block[row])
+                random[row] = np.uint32(splitmix64.output(block[row]) >> np.uint64(32))
             for row in range(size):
-                block[row] += np.uint64(increment)
+                block[row] += splitmix64.INCREMENT
             sample(legal[:size], random[:size], squares[:size], pass_square)
             for row in range(size):
                 moves[first + row, column] = PADDING if over[row] else squares[row]

@@ -76,7 +76,7 @@ class Labels:
         """The contents of the squares: [N, T + 1, n*n] int8, 0 for an empty square.
 
         perspective: "side_to_move" gives 1 for own discs and -1 for those of the other side ("mine" and "theirs"), "color" gives 1
-        for black and -1 for white. `boards("color") + 1` are the states of `OthelloBoardState`: white 0, empty 1, black 2.
+        for black and -1 for white. The squares are in the standard order.
         """
         if perspective not in get_args(Perspective):
             raise ValueError(f"perspective {perspective!r}: expected one of {', '.join(get_args(Perspective))}")
@@ -120,11 +120,11 @@ class Labels:
 def label_games(moves: npt.ArrayLike, board_size: int = 8, *, auto_pass: bool = True) -> Labels:
     """Play games through and label every prefix.
 
-    moves: [N, T] integers: squares, written passes (`n*n`), `PADDING` after the last move. A game may stop early. auto_pass: with it
-    (the default) a side without a move is skipped right after the move that leaves it without one, so `legal_moves` is empty exactly
-    where the game is over; a written pass changes nothing. Without it passes must be written, and a side that must pass has the move
-    until it has passed. Raises `IllegalMoveError` with game, move and reason for the first illegal game, and `ValueError` for what
-    is no array of moves.
+    moves: [N, T] integers: squares, written passes (`n*n`), `PADDING` after the last move. Games begin at the start position and may
+    stop early. auto_pass: with it (the default) a side without a move is skipped right after the move that leaves it without one, so
+    `legal_moves` is empty exactly where the game is over; a written pass changes nothing. Without it passes must be written, and a side
+    that must pass has the move until it has passed. Raises `IllegalMoveError` with game, move and reason for the first illegal game,
+    and `ValueError` for what is no array of moves.
 
     A position takes 33 bytes, and 8 more for its move; label large data sets in parts.
     """

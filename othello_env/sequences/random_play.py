@@ -14,17 +14,16 @@ from operator import index
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from othello_env import backend
 from othello_env.batch import CHUNK, PositionBatch
 from othello_env.bitboard import BitboardArray, pick_squares, start_discs
+from othello_env.sequences import splitmix64
 from othello_env.sequences.move_array import PADDING, Moves, max_moves
 from othello_env.squares import check_board_size, pass_square
 
-_INCREMENT: Final = 0x9E3779B97F4A7C15
-_COUNTERS_PER_GAME: Final = 64
-_MAX_GAMES: Final = (1 << 64) // _COUNTERS_PER_GAME
+_OUTPUTS_PER_GAME: Final = 64
+_MAX_GAMES: Final = (1 << 64) // _OUTPUTS_PER_GAME
 
 _CHUNK_SIZE: Final = 65_536
 _ROWS_PER_THREAD: Final = 1024
@@ -57,14 +56,6 @@ def stream_random_games(num_games: int, board_size: int, seed: int, *, first: in
     return _stream(num_games, board_size, seed, first, chunk_size)
 
 
-def random_words(counters: BitboardArray) -> npt.NDArray[np.uint32]:
-    """Compute the upper half of SplitMix64's output for states of the generator. counters: [B] uint64."""
-    mixed = (counters ^ (counters >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    upper: BitboardArray = (mixed ^ (mixed >> np.uint64(31))) >> np.uint64(32)
-    return upper.astype(np.uint32)
-
-
 def _no_games(board_size: int) -> Moves:
     return np.empty((0, max_moves(board_size)), dtype=np.uint8)
 
@@ -81,23 +72,24 @@ def _stream(num_games: int, board_size: int, seed: int, first: int, chunk_size: 
 def _fill(moves: Moves, first: int, board_size: int, state: int) -> None:
     """Write games into `moves` [C, T]. first: number of the first game."""
     numbers = np.arange(len(moves), dtype=np.uint64) + np.uint64(first)
-    counters = (numbers * np.uint64(_COUNTERS_PER_GAME) + np.uint64(1)) * np.uint64(_INCREMENT) + np.uint64(state)
+    states = (numbers * np.uint64(_OUTPUTS_PER_GAME) + np.uint64(1)) * splitmix64.INCREMENT + np.uint64(state)
     compiled = backend.compiled(len(moves))
     if compiled is None:
         for row in range(0, len(moves), CHUNK):
-            _fill_with_numpy(moves[row : row + CHUNK], counters[row : row + CHUNK], board_size)
+            _fill_with_numpy(moves[row : row + CHUNK], states[row : row + CHUNK], board_size)
         return
     from othello_env.sequences import kernel
 
     black, white = map(np.uint64, start_discs(board_size))
-    settings = black, white, np.uint64(_INCREMENT), pass_square(board_size), compiled.GEOMETRY[board_size]
-    backend.run_rows(kernel.play_random_games, (counters, moves), *settings, rows_per_thread=_ROWS_PER_THREAD)
+    settings = black, white, pass_square(board_size), compiled.GEOMETRY[board_size]
+    backend.run_rows(kernel.play_random_games, (states, moves), *settings, rows_per_thread=_ROWS_PER_THREAD)
 
 
-def _fill_with_numpy(moves: Moves, counters: BitboardArray, board_size: int) -> None:
+def _fill_with_numpy(moves: Moves, states: BitboardArray, board_size: int) -> None:
     batch = PositionBatch.start(len(moves), board_size)
     for column in range(moves.shape[1]):
-        squares = np.minimum(pick_squares(batch.legal_moves, random_words(counters)), batch.pass_square)
+        random_words = (splitmix64.output(states) >> np.uint64(32)).astype(np.uint32)
+        squares = np.minimum(pick_squares(batch.legal_moves, random_words), batch.pass_square)
         moves[:, column] = np.where(batch.is_over, PADDING, squares)
         batch.step(squares)
-        counters += np.uint64(_INCREMENT)
+        states += splitmix64.INCREMENT

@@ -42,6 +42,7 @@ IGNORE_INDEX: Final = -100
 """Padding in lists that `CharDataset` has read, and the target that PyTorch's cross entropy ignores; `decode` reads it as padding."""
 
 _SYMMETRIES: Final = {"standard": 0, "transposed": 4, "mirrored": 1}
+_CHUNK: Final = 1 << 16  # games decoded at a time: no temporary array is as large as a data set
 _NONE: Final = 254  # in the look-up tables: a square without a token, a token without a square
 
 
@@ -104,21 +105,22 @@ class Tokenizer:
     def decode(self, tokens: npt.ArrayLike) -> Moves:
         """Decode tokens as games.
 
-        tokens: [N, T] integers. Returns a new array [N, T] uint8; written passes stay, as `n*n`. Only the numbers are
-        checked: `find_illegal_moves` says which games are legal. Raises `RecordFormatError` with game and column for a number that is
-        no token.
+        tokens: [N, T] integers. Returns a new array [N, T] uint8; written passes stay, as `n*n`. Only the numbers are checked:
+        `find_illegal_moves` says which games are legal. Raises `RecordFormatError` with game and column for a number that is no token.
         """
         array = np.asarray(tokens)
         if array.ndim != 2 or not np.issubdtype(array.dtype, np.integer):
             raise RecordFormatError(f"tokens: {array.dtype} of shape {array.shape}; expected integers of shape [N, T]")
-        is_token = (array >= 0) & (array < self.vocab_size)
-        moves = self.squares[np.where(is_token, array, self.pad_id)]
-        if not is_token.all():
-            is_token |= array == IGNORE_INDEX
-        wrong = ~is_token | (moves == _NONE)
-        if wrong.any():
-            row, column = np.argwhere(wrong)[0]
-            raise RecordFormatError(f"game {row}, column {column + 1}: {array[row, column]} is no token of {self.name}")
+        moves = np.empty(array.shape, dtype=np.uint8)
+        for first in range(0, len(array), _CHUNK):
+            rows = slice(first, first + _CHUNK)
+            is_token = (array[rows] >= 0) & (array[rows] < self.vocab_size)
+            moves[rows] = self.squares[np.where(is_token, array[rows], self.pad_id)]
+            wrong = ~(is_token | (array[rows] == IGNORE_INDEX)) | (moves[rows] == _NONE)
+            if wrong.any():
+                row, column = np.argwhere(wrong)[0]
+                token = array[first + row, column]
+                raise RecordFormatError(f"game {first + row}, column {column + 1}: {token} is no token of {self.name}")
         return moves
 
     def token_mask(self, legal_mask: npt.NDArray[Any]) -> npt.NDArray[np.int8]:

@@ -9,9 +9,8 @@ import pytest
 
 from othello_env import backend
 from othello_env.bitboard import popcount
-from othello_env.sequences import PADDING, find_illegal_moves, label_games, random_games, stream_random_games
+from othello_env.sequences import PADDING, find_illegal_moves, label_games, random_games, splitmix64, stream_random_games
 from othello_env.sequences.move_array import Moves
-from othello_env.sequences.random_play import random_words
 from othello_env.squares import BOARD_SIZES, format_square
 
 
@@ -32,11 +31,11 @@ def test_the_games_of_a_seed_stay_the_same(board_size: int, either_backend: None
     assert text(random_games(1, board_size, 2023)[0], board_size) == FIRST_GAMES_OF_SEED_2023[board_size]
 
 
-def test_random_words_are_the_upper_halves_of_splitmix64() -> None:
+def test_the_random_numbers_are_those_of_splitmix64() -> None:
     # The first outputs for the seed 1234567, as published on Rosetta Code ("Pseudo-random numbers/Splitmix64").
     outputs = [6457827717110365317, 3203168211198807973, 9817491932198370423, 4593380528125082431, 16408922859458223821]
-    states = np.uint64(1234567) + np.arange(1, 6, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-    assert random_words(states).tolist() == [output >> 32 for output in outputs]
+    states = np.uint64(1234567) + np.arange(1, 6, dtype=np.uint64) * splitmix64.INCREMENT
+    assert splitmix64.output(states).tolist() == outputs
 
 
 @pytest.mark.parametrize("board_size", BOARD_SIZES)

@@ -97,6 +97,14 @@ def test_transposed_squares_count_column_by_column() -> None:
     assert np.array_equal(label_games(np.where(theirs == 65, PADDING, theirs)).lengths, label_games(moves).lengths)
 
 
+def test_boards_in_the_order_of_their_states() -> None:
+    """`get_state` after d3: white 0, empty 1, black 2, letters as rows."""
+    order = make_tokenizer("squares", orientation="transposed").squares[:64]
+    states = label_games([[19]]).boards("color")[0, 1, order] + 1
+    black = {26, 27, 28, 35}  # d3, d4, d5 and e4 there
+    assert {square: int(state) for square, state in enumerate(states) if state != 1} == {**dict.fromkeys(black, 2), 36: 0}
+
+
 def test_mirrored_boards_start_with_the_first_player_on_c3_and_d4() -> None:
     tokenizer = make_tokenizer("othello_gpt_6x6", orientation="mirrored")
     start = Position.start(6)
@@ -118,7 +126,8 @@ def test_sequences_of_open_spiel_are_read_as_they_are() -> None:
         while not state.is_terminal():
             state.apply_action(int(rng.choice(state.legal_actions())))
         sequences.append(state.history())
-    moves = tokenizer.decode(pad_games(sequences).astype(np.int64) % 190)  # 255 becomes 65
+    padded = pad_games(sequences)
+    moves = tokenizer.decode(np.where(padded == PADDING, tokenizer.pad_id, padded))
     assert any(64 in sequence for sequence in sequences)
     tokens = tokenizer.encode(omit_passes(moves))
     assert [[token for token in row if token != 65] for row in tokens.tolist()] == sequences
