@@ -107,7 +107,7 @@ def read_games(path: str | Path, board_size: int = 8, *, tokenizer: Tokenizer | 
 def _as_moves(numbers: Numbers, board_size: int) -> Moves:
     """Take numbers as moves. Raises `RecordFormatError` where they cannot be."""
     if numbers.dtype != np.uint8 and np.issubdtype(numbers.dtype, np.signedinteger):
-        numbers = np.where(numbers == IGNORE_INDEX, PADDING, numbers)
+        numbers = np.where(numbers == IGNORE_INDEX, np.int16(PADDING), numbers)
     try:
         moves = as_moves(numbers)
     except ValueError as error:
@@ -136,6 +136,10 @@ def _checked(chunks: Iterable[Moves], board_size: int) -> Iterator[Moves]:
         if width not in (None, moves.shape[1]):
             raise ValueError(f"games of {width} and of {moves.shape[1]} columns; expected one number of columns")
         width = moves.shape[1]
+        gaps = (moves[:, :-1] == PADDING) & (moves[:, 1:] != PADDING)
+        if gaps.any():
+            row, column = np.argwhere(gaps)[0]
+            raise ValueError(f"game {row}, column {column + 2}: a move after padding")
         yield moves
 
 

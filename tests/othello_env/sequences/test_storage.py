@@ -108,6 +108,8 @@ def test_an_interrupted_writer_leaves_the_old_file(suffix: str, tmp_path: Path) 
 def test_what_is_no_game_is_not_written(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="game 0, column 2: d4 is no move on 8x8"):
         write_games(tmp_path / "games.npy", np.array([[19, 27]], dtype=np.uint8))
+    with pytest.raises(ValueError, match="game 1, column 3: a move after padding"):
+        write_games(tmp_path / "games.npy", np.array([[19, 34, 42], [19, PADDING, 42]], dtype=np.uint8))
     with pytest.raises(ValueError, match="games of 60 and of 50 columns"):
         write_games(tmp_path / "games.npy", iter([MOVES, MOVES[:, :50]]))
     with pytest.raises(ValueError, match=r"games\.txt: games are written to \.npy, \.npz, \.parquet"):
@@ -176,6 +178,16 @@ def test_without_pyarrow_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.
     for work in (lambda: write_games(tmp_path / "g.parquet", MOVES), lambda: read_games(tmp_path / "g.parquet")):
         with pytest.raises(ModuleNotFoundError, match=r'a parquet file needs pyarrow; in a clone: pip install -e "\.\[data\]"'):
             work()
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint16, np.int64])
+def test_squares_of_any_integer_type_are_read(dtype: type[np.integer], tmp_path: Path) -> None:
+    full = MOVES[(MOVES != PADDING).all(axis=1)].astype(dtype)
+    if np.issubdtype(dtype, np.signedinteger):
+        full[:, 50:] = -100
+    np.save(tmp_path / "squares.npy", full)
+    assert np.array_equal(read_games(tmp_path / "squares.npy")[:, :50], full[:, :50])
+    assert find_illegal_moves(read_games(tmp_path / "squares.npy")).is_legal.all()
 
 
 def test_tokens_without_their_tokenizer_are_noticed(tmp_path: Path) -> None:
