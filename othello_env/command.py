@@ -27,6 +27,7 @@ EXIT_BROKEN_PIPE: Final = 141
 # The extra of pyproject.toml that installs a library.
 EXTRA_OF: Final = {
     "numba": "fast",
+    "pyarrow": "data",
     "PIL": "render",
     "pygame": "render",
     "filelock": "train",

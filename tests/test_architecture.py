@@ -28,6 +28,7 @@ MAY_USE = {
     "ray": ("training/distributed.py",),
     "matplotlib": ("training/",),
     "PIL": ("othello_env/rendering/gif.py",),
+    "pyarrow": ("othello_env/sequences/storage.py",),
     "stable_baselines3": ("othello_env/adapters/sb3.py",),
     "safetensors": ("agents/", "training/"),
     "tensorboard": ("training/",),
@@ -35,7 +36,7 @@ MAY_USE = {
     "tyro": ("training/", "agents/"),
 }
 # Loaded where they are used, not with the module.
-LATE = {"pygame", "PIL", "safetensors"}
+LATE = {"pygame", "PIL", "safetensors", "pyarrow"}
 NOT_IN_EVALUATION = {"torch", "tensorboard"}
 NO_NAMES = {"utils", "common", "helpers", "core"}
 
