@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,13 +17,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from agents.device import Device
 from agents.weight_file import CheckpointError, read_weights, write_weights
 from othello_env.bitboard import BitboardArray, unpack
 from othello_env.squares import BOARD_SIZES
 
 KIND: Final = "policy_value"
-
-Device = Literal["cpu", "cuda", "auto"]
 NUM_PLANES: Final = 3
 
 _VALUE_CHANNELS: Final = 8
