@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from othello_env.agent import Agent as Agent
 from othello_env.agent import Moves as Moves
+from othello_env.agent import check_board_size as check_board_size
 from othello_env.batch import Afterstates, PositionBatch
 
 Values = npt.NDArray[np.floating]
@@ -77,7 +78,6 @@ class AfterstateAgent:
 
     def select_moves(self, positions: PositionBatch, rng: np.random.Generator) -> Moves:
         """See `Agent`."""
-        if self.board_size not in (None, positions.board_size):
-            raise ValueError(f"{self.name} plays on board_size {self.board_size}, not {positions.board_size}")
+        check_board_size(self, positions.board_size)
         afterstates = positions.afterstates()
         return best_moves(afterstates, self.evaluate(afterstates), positions=positions, rng=rng)

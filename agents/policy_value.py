@@ -13,7 +13,7 @@ from typing import Final, Literal
 import numpy as np
 import torch
 
-from agents.base import Agent, Moves
+from agents.base import Agent, Moves, check_board_size
 from agents.networks import Architecture, Device, PolicyValueNetwork, find_device, inference_copy, planes_of
 from agents.search.leaf import Evaluation
 from agents.search.mcts import MCTSAgent, SearchSettings
@@ -114,9 +114,14 @@ class PolicyAgent:
     name: str
     evaluator: NetworkEvaluator
 
+    @property
+    def board_size(self) -> int:
+        """The only board size that the agent can play."""
+        return self.evaluator.network.architecture.board_size
+
     def select_moves(self, positions: PositionBatch, rng: np.random.Generator) -> Moves:
         """See `Agent`."""
-        _check_board_size(self.name, self.evaluator, positions)
+        check_board_size(self, positions.board_size)
         logits = self.evaluator.evaluate(positions, rng).policy_logits
         assert logits is not None
         moves: Moves = np.where(positions.legal_action_mask() == 1, logits, -np.inf).argmax(axis=1)
@@ -131,15 +136,15 @@ class PolicyValueAgent:
     evaluator: NetworkEvaluator
     settings: SearchSettings
 
+    @property
+    def board_size(self) -> int:
+        """The only board size that the agent can play."""
+        return self.evaluator.network.architecture.board_size
+
     def select_moves(self, positions: PositionBatch, rng: np.random.Generator) -> Moves:
         """See `Agent`."""
-        _check_board_size(self.name, self.evaluator, positions)
+        check_board_size(self, positions.board_size)
         return MCTSAgent(self.name, self.evaluator, self.settings).select_moves(positions, rng)
-
-
-def _check_board_size(name: str, evaluator: NetworkEvaluator, positions: PositionBatch) -> None:
-    if positions.board_size != (size := evaluator.network.architecture.board_size):
-        raise ValueError(f"{name} plays on board_size {size}, not {positions.board_size}")
 
 
 def play_settings(simulations: int, *, margin_share: float) -> SearchSettings:

@@ -300,7 +300,7 @@ def test_a_network_from_a_file_is_searched_whatever_its_format(tmp_path: Path, r
     agent = make_agent(f"alpha_beta:{tmp_path / 'six.safetensors'},depth=3,solver=8")
     assert agent.name == "alpha_beta:six.safetensors,depth=3,solver=8"
     assert len(agent.select_moves(PositionBatch.start(3, 6), rng)) == 3
-    with pytest.raises(ValueError, match="six.safetensors evaluates board_size 6, not 8"):
+    with pytest.raises(ValueError, match="six.safetensors,depth=3,solver=8 plays on board_size 6, not 8"):
         agent.select_moves(PositionBatch.start(3), rng)
     text = tmp_path / "player.txt"
     text.write_text("1\n2 2\n0 1\n7 6\n" + " ".join(str(float(weight)) for weight in rng.normal(size=9)) + "\n")
