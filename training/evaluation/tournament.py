@@ -29,7 +29,7 @@ from othello_env import backend
 from othello_env.errors import RecordFormatError
 from othello_env.squares import BOARD_SIZES
 from training.evaluation.journal import GameRecord, Journal, read_journal
-from training.evaluation.opening_book import OpeningBook
+from training.evaluation.openings import OpeningBook
 from training.evaluation.ratings import fit_ratings, format_ratings, parse_anchor
 from training.evaluation.referee import Pairs
 from training.evaluation.sprt import Sprt, format_state
@@ -115,7 +115,7 @@ class Settings:
             first_game = 2 * (pairing * pairs_per_pairing + start)
             missing = tuple(game for game in range(first_game, first_game + 2 * (stop - start)) if not done(game))
             if missing:
-                openings = tuple(book.game(number) for number in range(start, stop))
+                openings = tuple(book[number] for number in range(start, stop))
                 yield Block(Pairs(first_game, players, openings, (self.seed, pairing, start // size), self.epsilon), missing)
 
 
