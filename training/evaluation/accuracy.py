@@ -32,8 +32,8 @@ from othello_env.errors import IllegalMoveError
 from othello_env.game import Game
 from othello_env.position import COLOR_NAMES, Position, Scoring
 from othello_env.squares import BOARD_SIZES
-from training.evaluation.match import Z_95, score_interval
 from training.evaluation.openings import load_games
+from training.evaluation.results import Z_95, score_interval
 
 if TYPE_CHECKING:
     from agents.search.endgame import Solver

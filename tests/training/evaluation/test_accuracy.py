@@ -28,7 +28,7 @@ from training.evaluation.accuracy import (
     main,
     measure_accuracy,
 )
-from training.evaluation.match import score_interval
+from training.evaluation.results import score_interval
 
 # After a3 and White's a4 Black wins 9 to 7; after a4 and White's a3 he loses 7 to 9.
 WIN_OR_LOSS = Position.parse(
