@@ -19,7 +19,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from agents import agent_specs, make_agent
+from agents import agent_specs
 from agents.base import check_board_size
 from othello_env.agent import Agent, agent_name
 from othello_env.batch import PositionBatch
@@ -30,6 +30,7 @@ from othello_env.position import BLACK, Position
 from othello_env.squares import BOARD_SIZES
 from training.evaluation.journal import JOURNAL, GameRecord, Journal
 from training.evaluation.openings import SOURCES, parse_openings
+from training.evaluation.players import build_player
 from training.evaluation.referee import GameBatch
 from training.evaluation.results import MatchResult as MatchResult
 
@@ -38,7 +39,7 @@ _BATCH_SIZE: Final = 8192
 # The command shows a score early and often: the first batch is small, and no batch has more than this share of the games.
 _FIRST_BATCH_SIZE: Final = 4
 _SMALLEST_LIMIT: Final = 64
-_BATCHES: Final = 16
+_BATCHES: Final = 8
 # Seconds between two updates of the progress line, and of the score in it.
 _SHOW_SECONDS: Final = 0.1
 _SCORE_SECONDS: Final = 1.0
@@ -224,8 +225,8 @@ def main(argv: Sequence[str] | None = None) -> None:
 def _run(arguments: argparse.Namespace) -> None:
     openings = parse_openings(arguments.openings, arguments.games, seed=arguments.seed, board_size=arguments.board_size)
     match = Match(
-        make_agent(arguments.first),
-        make_agent(arguments.second),
+        build_player(arguments.first, arguments.first, arguments.board_size),
+        build_player(arguments.second, arguments.second, arguments.board_size),
         openings,
         seed=arguments.seed,
         epsilon=arguments.epsilon,

@@ -31,11 +31,12 @@ from othello_env.squares import BOARD_SIZES
 from training.evaluation.journal import JOURNAL as JOURNAL
 from training.evaluation.journal import GameRecord, Journal, read_journal
 from training.evaluation.openings import SOURCES, OpeningBook
+from training.evaluation.players import Player
 from training.evaluation.ratings import fit_ratings, format_ratings, parse_anchor
 from training.evaluation.referee import Pairs
 from training.evaluation.sprt import Sprt, SprtState, format_state
 from training.evaluation.standings import Standings
-from training.evaluation.workers import DEFAULT_BUILD_SECONDS, Block, LocalPool, Player, WorkerPool
+from training.evaluation.workers import DEFAULT_BUILD_SECONDS, Block, LocalPool, WorkerPool
 
 Schedule = Literal["round_robin", "gauntlet", "ladder"]
 
@@ -50,6 +51,8 @@ _SHOW_SECONDS: Final = 0.2
 _LOG_SECONDS: Final = 30.0
 # Players in the progress bar.
 _PLAYERS_SHOWN: Final = 3
+# Calls of agents per worker before the clock starts.
+_CALLS_BEFORE: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -318,43 +321,46 @@ def format_cross_table(standings: Standings) -> str:
 class _Display:
     """Shows the progress of a tournament: a bar on a terminal, a line now and then elsewhere; use it in a `with`.
 
-    Games in play count by their moves, since the games of a block end nearly at once. The time in which agents are constructed does not
-    count.
+    Games in play count by their moves, since the games of a block end nearly at once. The clock starts when each worker has made a few
+    moves, so that neither processes that start nor code that is loaded or compiled at the first moves count as time per game.
     """
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, *, workers: int) -> None:
         self._total = settings.total_games
-        self._bar: Progress | None = None
+        self._calls_before = _CALLS_BEFORE * max(1, workers)
+        self._started: float | None = None
         self._games_before = 0.0
-        self._started = self._shown = 0.0
+        self._shown = time.monotonic()
+        self._bar = Progress(None, unit="games", description="starting the agents")
 
     def __enter__(self) -> _Display:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._bar is not None:
-            self._bar.close()
+        self._bar.close()
 
     def __call__(self, standings: Standings, games_in_play: float) -> None:
-        """Show the results so far, unless that was done just now. The first call starts the clock."""
-        now = time.monotonic()
-        if self._bar is None:
-            self._bar = Progress(self._total, unit="games", initial=standings.games)
-            self._games_before = standings.games
-            self._started = self._shown = now
+        """Show the results so far, unless that was done just now."""
+        now, games = time.monotonic(), standings.games + games_in_play
         is_last = standings.games == self._total
+        if self._started is None:
+            self._calls_before -= 1
+            if self._calls_before and not is_last:
+                return
+            self._started, self._games_before = now, games
+            self._bar.close()
+            self._bar = Progress(self._total, unit="games", initial=int(games))
         on_terminal = sys.stderr.isatty()
         if now - self._shown < (_SHOW_SECONDS if on_terminal else _LOG_SECONDS) and not is_last:
             return
         self._shown = now
-        games = standings.games + games_in_play
         if on_terminal:
             self._bar.note(_leaders(standings))
             self._bar.update(int(games) - self._bar.done)
             return
         rate = (games - self._games_before) / max(1e-9, now - self._started)
-        left = _duration((self._total - games) / max(1e-9, rate))
-        print(f"{standings.games}/{self._total} games, {rate:.1f} games/s, {left} left", file=sys.stderr, flush=True)
+        left = _duration((self._total - games) / rate) if rate else "unknown"
+        print(f"{standings.games}/{self._total} games, {rate:.1f} games/s, time left {left}", file=sys.stderr, flush=True)
 
 
 def _leaders(standings: Standings) -> str:
@@ -433,7 +439,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         anchor = None if arguments.anchor is None else parse_anchor(arguments.anchor)
         if anchor is not None and anchor[0] not in settings.players:
             raise ValueError(f"anchor {anchor[0]!r} is not among the agents")
-        with _Display(settings) as display:
+        with _Display(settings, workers=arguments.workers) as display:
             result = run_tournament(settings, out, workers=arguments.workers, build_seconds=arguments.build_seconds, progress=display)
         standings = result.standings
         print(format_cross_table(standings))

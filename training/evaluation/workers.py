@@ -28,17 +28,13 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
-from agents import AgentSpecError, make_agent
-from agents.base import check_board_size
 from othello_env import backend
 from othello_env.agent import Agent, describe_error
 from othello_env.batch import PositionBatch
 from othello_env.game import Game
 from training.evaluation.journal import GameRecord, Reason, now
+from training.evaluation.players import Player, PlayerError, build_player
 from training.evaluation.referee import Asking, Fault, Pairs, play_alone, play_pairs
-
-Player = str | Callable[[], Agent]
-"""A spec, or a function that constructs the agent; one for worker processes must be importable there."""
 
 DEFAULT_BUILD_SECONDS: Final = 180.0
 """Longest time to construct an agent, and for its first call. Generous: the first search on a machine compiles for up to 40 seconds, and
@@ -64,10 +60,6 @@ class WorkerError(OSError):
     """A worker could not start, or failed by a fault that is not an agent's."""
 
 
-class PlayerError(ValueError):
-    """A player that cannot be constructed, or cannot play on the board. The message is one line with its name."""
-
-
 @dataclass(frozen=True, slots=True)
 class Block:
     """Games that a worker plays in one go. missing: numbers of those that have not been played."""
@@ -90,24 +82,6 @@ class BuildFailure:
 
     player: str
     detail: str
-
-
-def build_player(name: str, player: Player, board_size: int) -> Agent:
-    """Construct an agent that can play on the board. Raises `AgentSpecError` and `PlayerError`."""
-    try:
-        agent = make_agent(player) if isinstance(player, str) else player()
-        can_move = callable(getattr(agent, "select_moves", None))
-    except AgentSpecError:  # names the spec
-        raise
-    except (Exception, SystemExit) as error:  # whatever a function of the user's raises
-        raise PlayerError(f"{name}: {describe_error(error)}") from error
-    if not can_move:
-        raise PlayerError(f"{name}: {type(agent).__name__} is no agent: it has no method select_moves")
-    try:
-        check_board_size(agent, board_size)
-    except Exception as error:
-        raise PlayerError(f"{name}: {error}") from error
-    return agent
 
 
 def play_block(

@@ -23,14 +23,15 @@ EMPTIES = 20
 
 @dataclass(frozen=True)
 class Faulty:
-    """Plays at random until a position with `EMPTIES` or fewer empty squares comes, and then fails."""
+    """Plays at random until a position with so few empty squares comes, and then fails."""
 
     name: str
     fail: Callable[[PositionBatch, np.ndarray[Any, Any]], Any]
+    empties: int = EMPTIES
 
     def select_moves(self, positions: PositionBatch, rng: np.random.Generator) -> Any:
         moves = positions.sample_moves(rng)
-        return self.fail(positions, moves) if (positions.empties <= EMPTIES).any() else moves
+        return self.fail(positions, moves) if (positions.empties <= self.empties).any() else moves
 
 
 def illegal() -> Agent:

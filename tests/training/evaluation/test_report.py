@@ -436,8 +436,8 @@ def test_bad_input_ends_with_one_clear_line(tmp_path: Path, lines: str | None, a
 
 
 def test_a_game_that_does_not_fit_its_opening_is_named(tmp_path: Path) -> None:
+    one = played(0, "one", "two")
     with pytest.raises(ValueError, match="game 0: move 1"):
-        one = played(0, "one", "two")
         reported(tmp_path, [replace(one, moves="a1" + one.moves[2:])])
 
 

@@ -1,19 +1,26 @@
 from __future__ import annotations
 
+import hashlib
 import json
 import random
+import shlex
 import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from agents import Agent
+from othello_env import PositionBatch
 from tests.conftest import REPOSITORY
 from tests.training.evaluation import faulty_agents
 from tests.training.evaluation.commands import stopped_line
+from training.evaluation import tournament
 from training.evaluation.journal import GameRecord, read_journal
+from training.evaluation.match import main as match_main
 from training.evaluation.openings import SOURCES
 from training.evaluation.ratings import fit_ratings
 from training.evaluation.standings import Standings
@@ -310,3 +317,129 @@ def test_a_journal_without_a_whole_line_is_begun_again(tmp_path: Path, rest: byt
 def test_a_resumed_tournament_keeps_its_limit_of_time(tmp_path: Path) -> None:
     run_tournament(Settings(("random", "greedy"), games=2, move_seconds=7.0), tmp_path)
     assert settings_of(tmp_path).move_seconds == 7
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        (Settings(PLAYERS, games=20, openings="random:6", epsilon=0.1, seed=3), "79b49e26bcea0aa7"),
+        (Settings(("beginner", "random"), games=40, openings="random:3", board_size=6, seed=1), "68c6759ef854c469"),
+        (Settings(("random", "illegal", "raising"), games=10, openings="random:3", epsilon=0.2, seed=1), "2aa5e1c78a62a40b"),
+    ],
+)
+def test_the_games_are_those_of_format_1_so_that_earlier_tournaments_can_go_on(settings: Settings, expected: str, tmp_path: Path) -> None:
+    """The hashes are those of the version before format 2."""
+    makers = {"illegal": faulty_agents.illegal, "raising": faulty_agents.raising}
+    run_tournament(settings, tmp_path, players=makers)
+    records = [entry for entry in read_journal(tmp_path / JOURNAL) if isinstance(entry, GameRecord)]
+    games = sorted((one.game, one.black, one.opening, one.moves, one.black_score, one.disc_difference) for one in records)
+    assert hashlib.sha256(json.dumps(games).encode()).hexdigest()[:16] == expected
+
+
+def test_a_tournament_of_format_1_goes_on_with_its_games(tmp_path: Path) -> None:
+    settings = Settings(("random", "invalid_output"), games=12, seed=5)
+    makers = {"invalid_output": faulty_agents.invalid_output}
+    whole = run_tournament(settings, tmp_path / "whole", players=makers).standings
+    assert whole.totals["invalid_output"].faults == {"invalid output": whole.reasons["invalid output"]}
+    session, *games = (tmp_path / "whole" / JOURNAL).read_text(encoding="utf-8").splitlines(keepends=True)
+    earlier = [session.replace('"format":2', '"format":1'), *(game.replace("invalid output", "rubbish") for game in games[:7])]
+    assert "rubbish" in earlier[-1] + earlier[-2] + earlier[-3]
+    (tmp_path / "old").mkdir()
+    (tmp_path / "old" / JOURNAL).write_text("".join(earlier), encoding="utf-8")
+    resumed = run_tournament(settings, tmp_path / "old", players=makers).standings
+    assert moves_of(tmp_path / "old") == moves_of(tmp_path / "whole")
+    assert resumed.reasons == whole.reasons
+
+
+def test_a_journal_of_a_later_format_or_of_a_match_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run_tournament(Settings(("random", "greedy"), games=2), tmp_path / "later")
+    path = tmp_path / "later" / JOURNAL
+    path.write_text(path.read_text(encoding="utf-8").replace('"format":2', '"format":3'), encoding="utf-8")
+    match_main(["random", "greedy", "--games", "2", "--out", str(tmp_path / "match")])
+    capsys.readouterr()
+    for folder, message in (
+        ("later", "a session of format 3; this version reads formats 1 and 2"),
+        ("match", "games of a match, not of a"),
+    ):
+        for arguments in (["--resume"], ["random", "greedy", "--games", "2", "--resume"]):
+            assert message in stopped_line(main, [*arguments, "--out", str(tmp_path / folder), "--workers", "0"], capsys)
+
+
+def test_agents_that_die_before_their_first_game_forfeit_and_the_others_play(tmp_path: Path) -> None:
+    names = ("dying_construction", "dying_first_call")
+    makers = {name: getattr(faulty_agents, name) for name in names}
+    settings = Settings((*names, "random", "greedy"), games=2)
+    standings = run_tournament(settings, tmp_path, players=makers, workers=2).standings
+    assert standings.games == settings.total_games == 12
+    assert standings.reasons == {"died": 10, "played out": 2}
+    assert {name: set(standings.totals[name].faults) for name in ("random", "greedy")} == {"random": set(), "greedy": set()}
+    for name in names:
+        assert standings.totals[name].games == 6
+        for other in ("random", "greedy"):
+            assert standings.pair_counts(name, other).losses == 2
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_progress_is_told_of_the_moves_between_games(tmp_path: Path, workers: int) -> None:
+    seen: list[tuple[int, float]] = []
+    settings = Settings(("random", "greedy"), games=16)
+    run_tournament(settings, tmp_path, workers=workers, progress=lambda standings, in_play: seen.append((standings.games, in_play)))
+    assert seen[0][0] == 0
+    assert seen[0][1] < 1
+    assert seen[-1] == (16, 0.0)
+    assert any(in_play > 0.5 for _, in_play in seen)
+    assert all(0 <= games + in_play <= 16 + 1e-9 for games, in_play in seen)
+    if not workers:
+        assert [games + in_play for games, in_play in seen] == sorted(games + in_play for games, in_play in seen)
+
+
+def test_the_time_left_does_not_count_the_start(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Ten of 60 games are done before; processes start for 100 seconds, and the first moves of each of two workers take 10 more."""
+    clock = [0.0]
+    monkeypatch.setattr("training.evaluation.tournament.time.monotonic", lambda: clock[0])
+    standings = Standings(games=10)
+    with tournament._Display(Settings(("random", "greedy"), games=60), workers=2) as display:
+        for call in range(10):
+            clock[0] = 100.0 + call * 10 / 9
+            display(standings, 0.025 * call)
+        capsys.readouterr()
+        clock[0] = 111.0
+        display(standings, 0.5)  # too soon for another line
+        assert capsys.readouterr().err == ""
+        clock[0] = 150.0
+        standings.games = 15
+        display(standings, 5.225)
+    assert capsys.readouterr().err == "15/60 games, 0.3 games/s, time left 0:02:39\n"
+
+
+def test_a_short_tournament_has_its_last_line(capsys: pytest.CaptureFixture[str]) -> None:
+    with tournament._Display(Settings(("random", "greedy"), games=2), workers=8) as display:
+        display(Standings(games=2), 0.0)
+    assert capsys.readouterr().err == "2/2 games, 0.0 games/s, time left unknown\n"
+
+
+def test_ctrl_c_keeps_the_games_and_says_how_to_go_on(tmp_path: Path) -> None:
+    spec = "factory:tests.training.evaluation.test_tournament:interrupting"
+    arguments = ["random", spec, "--games", "20", "--workers", "0", "--out", str(tmp_path / "a folder")]
+    code = "import sys; from training.evaluation.tournament import main; main(sys.argv[1:])"
+    run = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False, cwd=REPOSITORY)
+    assert run.returncode == 130
+    assert run.stderr.count("\n") == 1
+    message, _, resume = run.stderr.strip().partition("To go on: ")
+    assert message == "tournament: interrupted; all finished games are kept. "
+    assert shlex.split(resume)[1:] == ["-m", "training.evaluation.tournament", "--out", str(tmp_path / "a folder"), "--resume"]
+    assert 0 < len(moves_of(tmp_path / "a folder")) < 20
+
+
+def interrupting() -> Agent:
+    """Interrupts the process in its third block, as Ctrl-C does."""
+    blocks: list[int] = []
+
+    def fail(positions: PositionBatch, moves: Any) -> Any:
+        if positions.empties.max() == 52:
+            blocks.append(len(positions))
+        if len(blocks) == 3:
+            raise KeyboardInterrupt
+        return moves
+
+    return faulty_agents.Faulty("interrupting", fail, empties=64)

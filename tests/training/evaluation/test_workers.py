@@ -17,8 +17,9 @@ from tests.conftest import REPOSITORY
 from tests.training.evaluation import faulty_agents
 from training.evaluation import workers
 from training.evaluation.journal import GameRecord
+from training.evaluation.players import Player, PlayerError
 from training.evaluation.referee import Asking, Pairs
-from training.evaluation.workers import Block, BlockProgress, LocalPool, Player, PlayerError, WorkerError, WorkerPool, play_block
+from training.evaluation.workers import Block, BlockProgress, LocalPool, WorkerError, WorkerPool, play_block
 
 PLAYERS: dict[str, Player] = {
     "random": "random",
