@@ -28,11 +28,12 @@ from agents import Agent, agent_specs, make_agent
 from agents.base import Moves
 from othello_env.backend import num_threads
 from othello_env.batch import PositionBatch
-from othello_env.errors import IllegalMoveError, RecordFormatError
+from othello_env.errors import IllegalMoveError
 from othello_env.game import Game
 from othello_env.position import COLOR_NAMES, Position, Scoring
 from othello_env.squares import BOARD_SIZES
-from training.evaluation.match import Z_95, score_interval
+from training.evaluation.openings import load_games
+from training.evaluation.results import Z_95, score_interval
 
 if TYPE_CHECKING:
     from agents.search.endgame import Solver
@@ -342,24 +343,6 @@ def _mean_interval(lost: npt.NDArray[np.int64], sources: npt.NDArray[np.int64]) 
     squares = float(((observations - mean) ** 2).sum()) + _SMALLEST_LOSS**2
     half_width = Z_95 * math.sqrt(squares) / len(observations)
     return max(0.0, mean - half_width), mean + half_width
-
-
-def load_games(path: Path, *, board_size: int = 8) -> list[Game]:
-    """Read a file with one transcript a line ("f5d6c3..."). Empty lines and what follows a `#` do not count.
-
-    Raises `RecordFormatError` with the line for a transcript that cannot be read, and for a file without games; `OSError` for a
-    file that cannot be read.
-    """
-    games: list[Game] = []
-    for number, line in enumerate(path.read_text(encoding="utf-8-sig", errors="replace").splitlines(), 1):
-        text = line.partition("#")[0].strip()
-        try:
-            games += [Game.parse(text, Position.start(board_size))] if text else []
-        except ValueError as error:
-            raise RecordFormatError(f"{path}, line {number}: {error}") from None
-    if not games:
-        raise RecordFormatError(f"{path}: no games in it")
-    return games
 
 
 def format_accuracy(results: Sequence[tuple[str, Sequence[BandAccuracy]]]) -> str:

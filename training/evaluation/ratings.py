@@ -40,7 +40,7 @@ from scipy.sparse.csgraph import breadth_first_order, connected_components
 from scipy.special import expit, ndtr
 
 from training.evaluation.journal import read_journal
-from training.evaluation.standings import PairCounts, Standings
+from training.evaluation.standings import Standings
 
 Floats = npt.NDArray[np.float64]
 
@@ -129,14 +129,14 @@ class Ratings:
 
 
 def fit_ratings(
-    pairs: Mapping[tuple[str, str], PairCounts] | Standings,
+    pairs: Mapping[tuple[str, str], npt.ArrayLike] | Standings,
     *,
     players: Iterable[str] | None = None,
     anchor: tuple[str, float] | None = None,
 ) -> Ratings:
     """The ratings that fit the results best.
 
-    pairs: for each two players [3, 3] counts of how their pairs of games ended, see `PairCounts`; or the standings of a tournament.
+    pairs: for each two players the outcomes of their game pairs, [3, 3] as in `PairCounts`; or the standings of a tournament.
     players: also named in the result, by default those of the standings or of `pairs`. anchor: a player and the rating, in Elo, that
     it shall have; by default the mean of each group is 0. Raises `ValueError` for counts that are none, and an anchor that nobody
     knows.
@@ -158,7 +158,7 @@ def fit_ratings(
     return _assembled(fits, names, anchor=anchor, notes=notes)
 
 
-def _merged(pairs: Mapping[tuple[str, str], PairCounts], notes: list[str]) -> dict[tuple[str, str], Floats]:
+def _merged(pairs: Mapping[tuple[str, str], npt.ArrayLike], notes: list[str]) -> dict[tuple[str, str], Floats]:
     """The counts of every two players that met, with the name that comes first in the alphabet as the first."""
     counts: dict[tuple[str, str], Floats] = {}
     for (first, second), given in pairs.items():

@@ -152,7 +152,7 @@ def _write_cross_table(report: Report, file: TextIO) -> None:
             score = score_between(report.summary.standings, name, other) if name != other else None
             if score is not None:
                 counts = report.summary.standings.pair_counts(name, other)
-                results = [int(counts[result].sum() + counts[:, result].sum()) for result in (2, 1, 0)]
+                results = counts.wins, counts.draws, counts.losses
                 writer.writerow([name, other, score.games, *results, *(f"{part:.6f}" for part in (score.share, score.low, score.high))])
 
 

@@ -18,9 +18,9 @@ from othello_env.errors import RecordFormatError
 from othello_env.game import Game
 from training.evaluation.accuracy import BandAccuracy
 from training.evaluation.journal import GameRecord
-from training.evaluation.match import score_interval
 from training.evaluation.ratings import Ratings
-from training.evaluation.standings import Standings, pair_shares
+from training.evaluation.results import score_interval
+from training.evaluation.standings import Standings
 from training.evaluation.tournament import DEFAULT_MOVE_SECONDS, read_settings
 
 # Sessions that are kept besides the first: one that is killed again and again has thousands.
@@ -190,11 +190,7 @@ class Score:
 def score_between(standings: Standings, first: str, second: str) -> Score | None:
     """The first player's score against the second; None where they have no complete pair of games."""
     counts = standings.pair_counts(first, second)
-    num_pairs = int(counts.sum())
-    if not num_pairs:
-        return None
-    scores = np.repeat(pair_shares().ravel(), counts.ravel())
-    return Score(2 * num_pairs, float(scores.mean()), *score_interval(scores))
+    return Score(counts.games, counts.score, *counts.interval()) if counts.games else None
 
 
 @dataclass(frozen=True, slots=True)

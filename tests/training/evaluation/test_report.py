@@ -188,7 +188,7 @@ def test_all_links_and_labels_of_the_page_lead_somewhere(tmp_path: Path) -> None
 
 
 def test_texts_from_the_journal_are_shown_as_they_are(tmp_path: Path) -> None:
-    games = [replace(lost_by(one, "error", NASTY), ended=NASTY, prefix=NASTY) for one in round_robin([NASTY, "\ud800<b>"], 3)]
+    games = [lost_by(one, "error", NASTY) for one in round_robin([NASTY, "\ud800<b>"], 3)]
     settings = {"players": [NASTY, "\ud800<b>"], "schedule": NASTY, NASTY: NASTY}
     out = reported(tmp_path, games, settings)
     html = (out / "report.html").read_text(encoding="utf-8")
@@ -436,8 +436,9 @@ def test_bad_input_ends_with_one_clear_line(tmp_path: Path, lines: str | None, a
 
 
 def test_a_game_that_does_not_fit_its_opening_is_named(tmp_path: Path) -> None:
+    one = played(0, "one", "two")
     with pytest.raises(ValueError, match="game 0: move 1"):
-        reported(tmp_path, [replace(played(0, "one", "two"), moves="a1")])
+        reported(tmp_path, [replace(one, moves="a1" + one.moves[2:])])
 
 
 def test_the_rules_of_the_page_are_those_of_the_package(tmp_path: Path) -> None:
