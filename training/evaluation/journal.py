@@ -30,6 +30,9 @@ from othello_env.position import Position
 
 FORMAT: Final = 1
 
+# The journal in the folder of a run.
+_FILE_NAME: Final = "games.jsonl"
+
 # No tournament has so many games; a number beyond it is damage.
 _MAX_GAMES: Final = 1 << 27
 
@@ -95,6 +98,11 @@ def software_versions() -> dict[str, str]:
         except PackageNotFoundError:
             continue
     return versions
+
+
+def find_journal(path: Path) -> Path:
+    """Return the journal file of a run: the path itself, or games.jsonl in a folder."""
+    return path / _FILE_NAME if path.is_dir() else path
 
 
 def read_journal(path: Path) -> Iterator[dict[str, Any] | GameRecord]:
