@@ -108,7 +108,7 @@ def find_journal(path: Path) -> Path:
 def count_lines(path: Path) -> int:
     """Return the number of lines of a file: what a progress bar of `read_journal` needs to know."""
     with path.open("rb") as file:
-        return sum(chunk.count(b"\n") for chunk in iter(lambda: file.read(1 << 20), b""))
+        return sum(chunk.count(b"\n") for chunk in iter(lambda: file.read(1 << 16), b""))
 
 
 def read_journal(path: Path) -> Iterator[dict[str, Any] | GameRecord]:
