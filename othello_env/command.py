@@ -211,7 +211,8 @@ class Progress:
                 leave=leave,
             )
         self._total, self._unit, self._description = total, unit, description
-        self._started, self._first, self._shown = time.monotonic(), initial, time.monotonic()
+        self._started = self._shown = time.monotonic()
+        self._first = initial
 
     def __enter__(self) -> Progress:
         return self

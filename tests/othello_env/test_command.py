@@ -187,7 +187,10 @@ def test_progress_takes_a_total_that_becomes_known_later(with_tqdm: bool, monkey
     assert re.search("40/40|40 of 40", terminal.getvalue())
 
 
-def test_progress_is_silent_where_nobody_watches(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("with_tqdm", [True, False])
+def test_progress_is_silent_where_nobody_watches(with_tqdm: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not with_tqdm:
+        monkeypatch.setitem(sys.modules, "tqdm", None)
     stream = io.StringIO()
     monkeypatch.setattr(sys, "stderr", stream)
     with Progress(3, unit="games") as progress:
