@@ -10,8 +10,9 @@ import numpy.typing as npt
 import pytest
 from scipy.special import ndtr, ndtri
 
+from othello_env import Position
 from tests.training.evaluation.commands import stopped_line
-from training.evaluation.journal import GameRecord, Journal
+from training.evaluation.journal import GameRecord, Journal, Reason
 from training.evaluation.ratings import Ratings, fit_ratings, format_ratings, parse_anchor
 from training.evaluation.ratings.__main__ import main
 from training.evaluation.ratings.fit import MAX_PLAYERS
@@ -444,7 +445,9 @@ def test_over_200_tournaments_the_95_percent_interval_holds_in_92_to_98(strength
 
 
 def record(game: int, black: str, white: str, score: float) -> GameRecord:
-    return GameRecord(game, black, white, "-", "", score, 0, "played out", "", (0,), (0.1, 0.1), "2026-01-01T00:00:00Z")
+    reason: Reason = "played out" if score == 0.5 else "error"
+    opening = str(Position.parse(f"{'XO' * 8}X"))
+    return GameRecord(game, black, white, opening, "", score, 0, reason, "", (0,), (0.1, 0.1), "2026-01-01T00:00:00Z")
 
 
 def journal_of(path: Path, records: Sequence[GameRecord]) -> Path:

@@ -1,4 +1,4 @@
-"""The parts that a report is made of: sections with paragraphs, tables, figures and games. Renderers show what they can."""
+"""Parts of a report: sections with paragraphs, tables, figures and games. Renderers leave out the parts that they cannot show."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from training.evaluation.report.text import (
 )
 
 Look = Literal["name", "label", "text", "long text", "number", "board", "game", "shaded"]
-"""How a cell is shown: names and texts to the left, labels of players shortened where there is little room, long texts wrapped, numbers
+"""Appearance of a cell: names and texts to the left, labels of players shortened where there is little room, long texts wrapped, numbers
 to the right, boards as pictures, games as links, shaded cells in a color for the share that they stand for."""
 
 
@@ -105,7 +105,7 @@ class Table:
 
     @property
     def is_matrix(self) -> bool:
-        """Whether the cells are shaded."""
+        """True if the cells are shaded."""
         return any(column.kind.look == "shaded" for column in self.columns)
 
     def without(self, *titles: str) -> Table:
@@ -117,7 +117,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Paragraph:
-    """Paragraph. style: "note" for what must be known before the numbers, "remark" for what is less important."""
+    """Paragraph. style: "note" for facts that must be known before the numbers, "remark" for less important ones."""
 
     text: str
     style: Literal["plain", "note", "remark"] = "plain"

@@ -16,7 +16,7 @@ _CONTEXT: Final = 4
 
 
 def text_width(text: str, *, font_size: float = 13) -> float:
-    """Return about the width of a text in the units of the font size, rather too much than too little."""
+    """Return the approximate width of a text in the units of the font size, too large rather than too small."""
     return font_size * sum(map(_letter_width, text))
 
 
@@ -46,9 +46,11 @@ def short_labels(names: Sequence[str], *, width: float, font_size: float = 13) -
     for name, label in labels.items():
         equal.setdefault(label, []).append(name)
     for group in equal.values():
-        for name in group if len(group) > 1 else ():
-            shared = max(_common_beginning(name, other) for other in group if other != name)
-            labels[name] = shorten(name, partial(_with_difference, shared=shared))
+        if len(group) > 1:
+            ordered = sorted(group)  # the most similar names are neighbors
+            common = [0, *map(_common_beginning, ordered, ordered[1:]), 0]
+            for place, name in enumerate(ordered):
+                labels[name] = shorten(name, partial(_with_difference, shared=max(common[place : place + 2])))
     if len(set(labels.values())) < len(labels):
         for number, name in enumerate(distinct, 1):
             suffix = f"…{number}"
@@ -57,13 +59,13 @@ def short_labels(names: Sequence[str], *, width: float, font_size: float = 13) -
 
 
 def _common_beginning(first: str, second: str) -> int:
-    return next(
-        (place for place, (one, other) in enumerate(zip(first, second, strict=False)) if one != other), min(len(first), len(second))
-    )
+    """Return the length of the longest common beginning."""
+    length = min(len(first), len(second))
+    return next((place for place in range(length) if first[place] != second[place]), length)
 
 
 def _fit(name: str, cut: Callable[[str, int], str], width: float) -> str:
-    """Return the name, or what `cut` leaves of it with as many letters as fit. width: in parts of the font size."""
+    """Return the name, or the longest of its cuts that fits. cut: of a name to a number of letters. width: in parts of the font size."""
     if text_width(name, font_size=1) <= width:
         return name
     for kept in range(min(len(name) - 1, int(width / _NARROWEST)), 0, -1):

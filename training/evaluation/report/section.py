@@ -182,10 +182,10 @@ def _superiority(report: Report) -> list[Part]:
 
 
 def _cross_table(report: Report) -> list[Part]:
-    standings = report.summary.standings
+    standings, names = report.summary.standings, report.order
 
     def cell(number: int, other: int) -> Shaded | None:
-        score = score_between(standings, report.order[number], report.order[other])
+        score = score_between(standings, names[number], names[other])
         if score is None:
             return None
         return Shaded(score.share, format_share(score.share), (format_share_interval(score.interval), format_count(score.games, "game")))

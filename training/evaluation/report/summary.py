@@ -23,7 +23,7 @@ _FAULTS: Final = 100
 
 
 def is_fault(record: GameRecord) -> bool:
-    """Whether a side lost the game by a fault, such as an illegal move, an error, or exceeding its time."""
+    """Return whether a side lost the game by a fault, such as an illegal move, an error, or exceeding its time."""
     return record.reason != "played out"
 
 
@@ -109,7 +109,7 @@ class DistinctCount:
 
     @property
     def is_exact(self) -> bool:
-        """Whether the number is exact."""
+        """True if the number is exact."""
         return len(self._negated) < self._size
 
     @property

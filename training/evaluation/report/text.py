@@ -40,8 +40,11 @@ def format_elo(value: float) -> str:
 
 
 def format_elo_interval(interval: tuple[float, float]) -> str:
-    """Return an interval of a rating."""
-    return DASH if math.isnan(interval[0]) else f"{format_elo(interval[0])} to {format_elo(interval[1])}"
+    """Return an interval of a rating; that of an anchor, which is set, has no width."""
+    low, high = interval
+    if math.isnan(low):
+        return DASH
+    return "set" if low == high else f"{format_elo(low)} to {format_elo(high)}"
 
 
 def format_signed(value: float, digits: int = 0) -> str:

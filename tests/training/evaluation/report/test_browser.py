@@ -57,7 +57,8 @@ def dump(page: Path, address: str, profile: Path) -> str:
 def some_games() -> list[GameRecord]:
     games = round_robin(["one", NASTY], 20)
     games[5] = lost_by(games[5], "died", "gone")
-    games += [played(number, "one", NASTY, board_size=size) for size, number in ((4, 40), (4, 41), (6, 42), (6, 43))]
+    for size, number in ((4, 40), (6, 42)):
+        games += [played(number, "one", NASTY, board_size=size), played(number + 1, NASTY, "one", board_size=size)]
     return games
 
 

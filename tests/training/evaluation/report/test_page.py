@@ -38,7 +38,7 @@ def test_all_links_and_labels_of_the_page_lead_somewhere(tmp_path: Path) -> None
 
 
 def test_texts_from_the_journal_are_shown_as_they_are(tmp_path: Path) -> None:
-    games = [replace(lost_by(one, "error", NASTY), ended=NASTY, prefix=NASTY) for one in round_robin([NASTY, "\ud800<b>"], 3)]
+    games = [lost_by(one, "error", NASTY) for one in round_robin([NASTY, "\ud800<b>"], 3)]
     settings = {"players": [NASTY, "\ud800<b>"], "schedule": NASTY, NASTY: NASTY}
     out = reported(tmp_path, games, settings)
     html = (out / "report.html").read_text(encoding="utf-8")
@@ -147,7 +147,7 @@ def test_differences_name_both_scores_where_they_differ(tmp_path: Path) -> None:
     games = round_robin(["one", "two"], 1)
     assert "Mean with empties" not in page_of(reported(tmp_path, games)).text
     wiped_out = {"opening": "---------------------------OX------XO--------------------------- X", "moves": "f5f4c3c6c5d6f3c4c7"}
-    games[0] = replace(games[0], **wiped_out, black_score=1.0, disc_difference=13, prefix="")  # type: ignore[arg-type]
+    games = [replace(one, **wiped_out, black_score=1.0, disc_difference=13, prefix="") for one in games]  # type: ignore[arg-type]
     out = reported(tmp_path, games)
     for document in (page_of(out).text, (out / "report.md").read_text()):
         assert "Mean with empties" in document

@@ -114,12 +114,13 @@ def test_a_result_has_both_scores_where_they_differ() -> None:
 
 
 def test_the_data_of_games_is_small_and_can_stand_in_a_page() -> None:
-    games = [replace(one, detail=NASTY) for one in round_robin([NASTY, "two"], 10)]
+    games = [replace(one, detail=NASTY, ended=NASTY, prefix=NASTY) for one in round_robin([NASTY, "two"], 10)]
     text = format_replay_data([replayed_game(one, one.replayed()) for one in games])
     assert "<" not in text
     assert ">" not in text
     data = json.loads(text)
     assert data["players"] == [NASTY, "two"]
+    assert {one[key] for one in data["games"] for key in ("detail", "ended", "prefix")} == {NASTY}
     assert [one["game"] for one in data["games"]] == list(range(20))
     assert np.mean([len(one["plies"]) for one in data["games"]]) < 1000
 
