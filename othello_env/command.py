@@ -157,7 +157,16 @@ def _explain(kind: type[BaseException], error: BaseException, traceback: Traceba
     if code is None or not isinstance(error, (ImportError, KeyboardInterrupt)):
         sys.__excepthook__(kind, error, traceback)
         return
-    _exit(Path(sys.argv[0]).stem, "interrupted" if code == EXIT_INTERRUPTED else one_line(error), code)
+    _exit(_running_module(), "interrupted" if code == EXIT_INTERRUPTED else one_line(error), code)
+
+
+def _running_module() -> str:
+    """The last part of the name of the module that `python -m` runs; for a package, that of the package."""
+    if sys.argv[0] == "-m":  # the package is being imported, its `__main__` is not yet located
+        words = sys.orig_argv
+        return words[words.index("-m") + 1].rpartition(".")[2] if "-m" in words[:-1] else "python"
+    path = Path(sys.argv[0])
+    return path.parent.name if path.stem == "__main__" else path.stem
 
 
 def _to_ascii(error: UnicodeError) -> tuple[str | bytes, int]:
@@ -247,6 +256,14 @@ class Progress:
         elif time.monotonic() - self._shown > _PROGRESS_SECONDS and sys.stderr.isatty():
             self._shown = time.monotonic()
             print(f"\r{self._line()}", end="", file=sys.stderr, flush=True)  # noqa: T201
+
+    def advance(self, done: float, total: float | None = None) -> None:
+        """Count the work up to `done` as done. total: of all work, where it is known only now."""
+        if total is not None and total != self._total:
+            self._total = total
+            if self._bar is not None:
+                self._bar.total = total
+        self.update(done - self.done)
 
     def note(self, text: str) -> None:
         """Show a text behind the counts from the next update on."""

@@ -3,6 +3,7 @@ from __future__ import annotations
 import errno
 import io
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -136,13 +137,22 @@ def test_a_package_explains_modules_that_cannot_be_imported(tmp_path: Path) -> N
     }.items():
         (package / f"{name}.py").write_text(body)
 
+    for name in ("package", "late_package"):
+        (package / name).mkdir()
+    (package / "package" / "__init__.py").write_text("import sys; sys.modules['scipy'] = None\nimport scipy")
+    (package / "package" / "__main__.py").touch()
+    (package / "late_package" / "__init__.py").touch()
+    (package / "late_package" / "__main__.py").write_text("import sys; sys.modules['scipy'] = None\nimport scipy")
+
     def outcome(name: str) -> tuple[int, str]:
-        found = run(f"-m\ntools.{name}", folder=tmp_path)
+        found = run(f"-m\ntools.{name}", folder=tmp_path, env={**os.environ, "PYTHONPATH": str(REPOSITORY)})
         return found.returncode, found.stderr
 
     assert outcome("lacks_torch") == (2, 'lacks_torch: this needs torch; in a clone: pip install -e ".[torch]"\n')
     assert outcome("interrupted") == (130, "interrupted: interrupted\n")
     assert outcome("works") == (0, "")
+    for name in ("package", "late_package"):
+        assert outcome(name) == (2, f'{name}: this needs scipy; in a clone: pip install -e ".[train]"\n')
     for name in ("lacks_own", "is_wrong"):
         code, text = outcome(name)
         assert code == 1
@@ -236,7 +246,24 @@ def test_the_time_left_does_not_count_what_was_before_the_clock_was_restarted(wi
     assert "score 0.5" in shown
 
 
-def test_progress_is_silent_where_nobody_watches(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("with_tqdm", [True, False])
+def test_progress_takes_a_total_that_becomes_known_later(with_tqdm: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not with_tqdm:
+        monkeypatch.setitem(sys.modules, "tqdm", None)
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setattr(shared, "_PROGRESS_SECONDS", -1.0)
+    with Progress(None, unit="moves", leave=True) as progress:
+        progress.advance(3, 40)
+        progress.advance(40, 40)
+        assert progress.done == 40
+    assert re.search("40/40|40 of 40", terminal.getvalue())
+
+
+@pytest.mark.parametrize("with_tqdm", [True, False])
+def test_progress_is_silent_where_nobody_watches(with_tqdm: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not with_tqdm:
+        monkeypatch.setitem(sys.modules, "tqdm", None)
     stream = io.StringIO()
     monkeypatch.setattr(sys, "stderr", stream)
     with Progress(3, unit="games") as progress:

@@ -1,91 +1,123 @@
-"""Plots of a report as SVG, drawn with the page's own colours, so that they follow its light or dark scheme.
+"""Plots of a report as SVG, drawn with the classes of the page's style, so that they follow its light or dark scheme.
 
-Plots are 420 units wide with letters of 13 units: readable on a phone's width as on a wide one.
+Plots are 420 units wide with a font of 13 units: readable on a phone as on a wide screen.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from html import escape
-from typing import Final, Literal
+from typing import Final
 
-from othello_env.position import Position
-
-Color = Literal["black", "white"]
+from othello_env.position import COLOR_NAMES, Position
+from training.evaluation.report.label import short_labels, text_width
 
 _WIDTH: Final = 420
-_ROW: Final = 24
-# Room for names at the left of a plot with one line for each player, and for a letter.
-_NAMES: Final = 164
-_LETTER: Final = 9
+_ROW_HEIGHT: Final = 24
 _RIGHT: Final = 16
+# Column of names at the left of a plot with a row per player: smallest width, largest width, and the gap to the plot.
+_NARROWEST_NAMES: Final = 60
+_WIDEST_NAMES: Final = 196
+_GAP: Final = 8
+_DISC_GAP: Final = 18
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """Value of a player with its interval."""
+
+    name: str
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """Wins, draws and losses of a player with a color, "black" or "white"."""
+
+    name: str
+    color: str
+    counts: tuple[int, int, int]
+
+
+class _Names:
+    """Column of names at the left of a plot, as wide as they need it. width: of the column with its gap."""
+
+    def __init__(self, names: Sequence[str], *, gap: float = _GAP) -> None:
+        self._labels = short_labels(names, width=_WIDEST_NAMES)
+        widest = max((text_width(label) for label in self._labels.values()), default=0.0)
+        self.width = round(max(_NARROWEST_NAMES, min(widest, _WIDEST_NAMES)) + gap)
+        self._right = self.width - gap
+
+    def draw(self, name: str, y: float) -> str:
+        """Return a name at the height of its row's middle."""
+        title = f"<title>{escape(name)}</title>"
+        return f'<text x="{self._right}" y="{y + 4}" text-anchor="end">{escape(self._labels[name])}{title}</text>'
 
 
 def interval_plot(
-    rows: Sequence[tuple[str, float, float, float]],
+    rows: Sequence[Interval],
     *,
     title: str,
     axis: str,
-    reference: float | None = None,
     logarithmic: bool = False,
-    limits: tuple[float, float] | None = None,
     label: Callable[[float], str] = "{:g}".format,
 ) -> str:
-    """A dot and a line from low to high for each row of (name, value, low, high), names at the left.
-
-    reference: a value with a line of its own. logarithmic: for values above 0. limits: of the axis, by default of the values.
-    """
+    """Return a plot with a dot and a line from low to high per row, names at the left. logarithmic: for values above 0."""
     scale = math.log10 if logarithmic else float
-    ends = [scale(end) for row in rows for end in row[1:]] + [scale(end) for end in limits or ()]
+    ends = [scale(end) for row in rows for end in (row.value, row.low, row.high)]
     low, high = min(ends), max(ends)
-    margin = 0.0 if limits else (high - low) * 0.04 or 1.0
+    margin = (high - low) * 0.04 or 1.0
     low, high = low - margin, high + margin
+    names = _Names([row.name for row in rows])
     ticks = _log_ticks(low, high) if logarithmic else _ticks(low, high)
-    bottom = len(rows) * _ROW + 10
+    bottom = len(rows) * _ROW_HEIGHT + 10
 
     def place(value: float) -> float:
-        return round(_NAMES + (value - low) / (high - low) * (_WIDTH - _NAMES - _RIGHT), 1)
+        return round(names.width + (value - low) / (high - low) * (_WIDTH - names.width - _RIGHT), 1)
 
     parts = []
     for tick in ticks:
         parts.append(f'<path class="grid" d="M{place(tick)} 4V{bottom}"/>')
         shown = label(10**tick if logarithmic else tick)
         parts.append(f'<text class="tick" x="{place(tick)}" y="{bottom + 16}" text-anchor="middle">{escape(shown)}</text>')
-    if reference is not None and low <= scale(reference) <= high:
-        parts.append(f'<path class="base" d="M{place(scale(reference))} 4V{bottom}"/>')
-    for number, (name, value, start, end) in enumerate(rows):
-        y = number * _ROW + 4 + _ROW // 2
-        parts.append(_name(name, y))
-        parts.append(f'<path class="mark" d="M{place(scale(start))} {y - 5}v10m0 -5H{place(scale(end))}m0 -5v10"/>')
-        parts.append(f'<circle class="dot" cx="{place(scale(value))}" cy="{y}" r="4.5"/>')
-    parts.append(_axis(axis, (_NAMES + _WIDTH - _RIGHT) / 2, bottom + 36))
+    for number, row in enumerate(rows):
+        y = number * _ROW_HEIGHT + 4 + _ROW_HEIGHT // 2
+        parts.append(names.draw(row.name, y))
+        parts.append(f'<path class="mark" d="M{place(scale(row.low))} {y - 5}v10m0 -5H{place(scale(row.high))}m0 -5v10"/>')
+        parts.append(f'<circle class="dot" cx="{place(scale(row.value))}" cy="{y}" r="4.5"/>')
+    parts.append(_axis(axis, (names.width + _WIDTH - _RIGHT) / 2, bottom + 36))
     return _svg(bottom + 44, title, parts)
 
 
-def stacked_plot(rows: Sequence[tuple[str, Color, Sequence[int]]], *, title: str, axis: str) -> str:
-    """A bar of wins, draws and losses for each row of (name, colour played, three counts), as shares of all."""
-    bottom = len(rows) * _ROW + 8
-    span = _WIDTH - _NAMES - _RIGHT
+def stacked_plot(rows: Sequence[Bar], *, title: str, axis: str) -> str:
+    """Return a plot with a bar of wins, draws and losses per row, as shares of their sum."""
+    names = _Names([row.name for row in rows], gap=_GAP + _DISC_GAP)
+    bottom = len(rows) * _ROW_HEIGHT + 8
+    span = _WIDTH - names.width - _RIGHT
     parts = []
-    for number, (name, color, counts) in enumerate(rows):
-        y = number * _ROW + 4
-        parts.append(_name(name, y + _ROW // 2, room=_NAMES - 18))
-        parts.append(f'<circle class="{color}" cx="{_NAMES - 12}" cy="{y + _ROW // 2}" r="5.5"/>')
-        x = float(_NAMES)
-        for kind, count in zip(("win", "draw", "loss"), counts, strict=True):
-            width = count / max(1, sum(counts)) * span
+    for number, row in enumerate(rows):
+        y = number * _ROW_HEIGHT + 4
+        if number == 0 or rows[number - 1].name != row.name:
+            parts.append(names.draw(row.name, y + _ROW_HEIGHT // 2))
+        parts.append(f'<circle class="{row.color}" cx="{names.width - 12}" cy="{y + _ROW_HEIGHT // 2}" r="5.5"/>')
+        x = float(names.width)
+        total = sum(row.counts)
+        for kind, count in zip(("win", "draw", "loss"), row.counts, strict=True):
+            width = count / max(1, total) * span
             if count:
-                what = f"{count} of {sum(counts)}"
-                bar = f'<rect class="{kind}" x="{x:.1f}" y="{y + 3}" width="{width:.1f}" height="{_ROW - 6}">'
-                parts.append(f"{bar}<title>{kind}: {what}</title></rect>")
+                bar = f'<rect class="{kind}" x="{x:.1f}" y="{y + 3}" width="{width:.1f}" height="{_ROW_HEIGHT - 6}">'
+                parts.append(f"{bar}<title>{kind}: {count} of {total}</title></rect>")
             x += width
     for tick in (0, 25, 50, 75, 100):
-        x = _NAMES + tick / 100 * span
+        x = names.width + tick / 100 * span
         parts.append(f'<path class="{"base" if tick == 50 else "grid"}" d="M{x:.1f} {bottom}v4"/>')
         parts.append(f'<text class="tick" x="{x:.1f}" y="{bottom + 18}" text-anchor="middle">{tick}</text>')
-    parts.append(f'<path class="base" stroke-dasharray="3 3" d="M{_NAMES + span / 2} 2V{bottom}"/>')
-    parts.append(_axis(axis, _NAMES + span / 2, bottom + 38))
+    parts.append(f'<path class="base" stroke-dasharray="3 3" d="M{names.width + span / 2} 2V{bottom}"/>')
+    parts.append(_axis(axis, names.width + span / 2, bottom + 38))
     return _svg(bottom + 46, title, parts)
 
 
@@ -99,7 +131,7 @@ def histogram_plot(
     reference: float,
     width: int = _WIDTH,
 ) -> str:
-    """Bars of shares, in per cent, over bins. edges: one more than shares. reference: a value on the x axis with a line of its own."""
+    """Return a plot of shares, in percent, over bins. edges: one more than shares. reference: value on the x axis that gets a line."""
     left, top, height = 46, 10, 130
     bottom = top + height
     largest = max([*shares, 1e-9]) * 100
@@ -131,11 +163,11 @@ def histogram_plot(
 
 
 def thumbnail(position: Position) -> str:
-    """A small board."""
+    """Return a small board."""
     n = position.board_size
     lines = "".join(f"M0 {10 * line}h{10 * n}M{10 * line} 0v{10 * n}" for line in range(n + 1))
     discs = []
-    for color, bits in (("black", position.black), ("white", position.white)):
+    for color, bits in zip(COLOR_NAMES, (position.black, position.white), strict=True):
         for square in range(n * n):
             if bits >> square & 1:
                 discs.append(f'<circle class="{color}" cx="{10 * (square % n) + 5}" cy="{10 * (square // n) + 5}" r="4"/>')
@@ -152,14 +184,8 @@ def _axis(text: str, x: float, y: float) -> str:
     return f'<text class="axis" x="{x:g}" y="{y:g}" text-anchor="middle">{escape(text)}</text>'
 
 
-def _name(name: str, y: float, *, room: int = _NAMES) -> str:
-    letters = room // _LETTER
-    shown = name if len(name) <= letters else name[: letters - 1] + "…"
-    return f'<text x="{room - 8}" y="{y + 4}" text-anchor="end">{escape(shown)}<title>{escape(name)}</title></text>'
-
-
 def _ticks(low: float, high: float, *, about: int = 5) -> list[float]:
-    """Round numbers between two ends, the ends included where they are round."""
+    """Return round numbers between two ends, which are included where they are round."""
     step = 10 ** math.floor(math.log10((high - low) / about))
     step = next(step * factor for factor in (1, 2, 5, 10) if (high - low) / (step * factor) <= about)
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
@@ -167,7 +193,7 @@ def _ticks(low: float, high: float, *, about: int = 5) -> list[float]:
 
 
 def _log_ticks(low: float, high: float) -> list[float]:
-    """Powers of ten between two powers; with few of them also twice and five times these."""
+    """Return powers of ten between two powers; where these are few, also twice and five times the powers."""
     whole = [float(power) for power in range(math.ceil(low), math.floor(high) + 1)]
     if len(whole) > 5:
         return whole[:: math.ceil(len(whole) / 5)]

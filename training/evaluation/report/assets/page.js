@@ -1,6 +1,6 @@
 "use strict";
 
-// Games on a board. The page holds {players, openings, games}; a game names its players and its opening by their places there.
+// Games on a board. The page holds {letters, players, openings, games}. A game names its players and its opening by their places there.
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
   const element = id => document.getElementById(id);
@@ -9,21 +9,8 @@
   const CELL = 50, MARGIN = 24;
   let game = null, positions = [], ply = 0, timer = 0;
 
-  // Whether each game's moves are legal and end in the disc difference that was recorded.
-  window.checkGames = () => {
-    const wrong = data.games.filter(one => {
-      try {
-        const last = replay(data.openings[one.opening], one.moves).pop();
-        return count(last, BLACK) - count(last, WHITE) !== one.difference || (one.reason === "played out" && !isOver(last));
-      } catch (error) {
-        return true;
-      }
-    });
-    return { games: data.games.length, wrong: wrong.map(one => one.game) };
-  };
-
-  function signed(difference) {
-    return difference > 0 ? `+${difference}` : String(difference).replace("-", "−");
+  function countDiscs(position, color) {
+    return position.squares.filter(disc => disc === color).length;
   }
 
   function create(parent, name, attributes, text) {
@@ -49,38 +36,35 @@
       create(board, "text", { x: center(line), y: MARGIN / 2 }, String.fromCharCode(97 + line));
       create(board, "text", { x: MARGIN / 2, y: center(line) }, line + 1);
     }
-    const legal = new Set(legalSquares(position));
     position.squares.forEach((disc, square) => {
       const cx = center(square % n), cy = center(Math.floor(square / n));
-      if (disc) create(board, "circle", { cx, cy, r: 21, class: disc === BLACK ? "black" : "white" });
-      else if (legal.has(square)) create(board, "circle", { cx, cy, r: 5, class: position.side === BLACK ? "black hint" : "white hint" });
+      if (disc !== EMPTY) create(board, "circle", { cx, cy, r: 21, class: disc === BLACK ? "black" : "white", "data-square": square });
+      else if (position.legal.includes(square)) create(board, "circle", { cx, cy, r: 5, class: position.next === BLACK ? "black hint" : "white hint" });
       if (square === position.square) create(board, "circle", { cx, cy, r: 5, class: "last" });
     });
   }
 
   function result(one) {
-    const points = one.score === 1 ? "Black wins" : one.score === 0 ? "White wins" : "A draw";
-    return one.reason === "played out" ? points : `${points}: ${one.reason}${one.detail ? ` (${one.detail})` : ""}`;
+    return one.detail ? `${one.result} (${one.detail})` : one.result;
   }
 
   function show(to) {
     ply = Math.max(0, Math.min(to, positions.length - 1));
-    const position = positions[ply], before = positions[ply - 1];
+    const position = positions[ply], atEnd = ply === positions.length - 1;
     drawBoard(position);
-    const black = count(position, BLACK), white = count(position, WHITE);
-    const parts = [ply ? `Move ${ply} of ${positions.length - 1}: ${COLORS[before.side]} ${squareName(position.square, position.size)}.`
+    const black = countDiscs(position, BLACK), white = countDiscs(position, WHITE);
+    const parts = [ply ? `Move ${ply} of ${positions.length - 1}: ${COLORS[position.player]} ${squareName(position.square, position.size)}.`
       : `Opening, before move 1 of ${positions.length - 1}.`];
-    if (position.passed) parts.push(`${COLORS[3 - position.side]} passes.`);
-    const atEnd = ply === positions.length - 1;
-    if (!isOver(position)) parts.push(`${COLORS[position.side]} to move.`);
+    if (position.passed) parts.push(`${COLORS[position.passed]} passes.`);
+    if (position.next) parts.push(`${COLORS[position.next]} to move.`);
     if (atEnd) parts.push(`${result(game)}.`);
     element("status").textContent = parts.join(" ");
     element("black-name").textContent = data.players[game.black];
     element("white-name").textContent = data.players[game.white];
     element("black-discs").textContent = black;
     element("white-discs").textContent = white;
-    element("black-side").classList.toggle("to-move", !isOver(position) && position.side === BLACK);
-    element("white-side").classList.toggle("to-move", !isOver(position) && position.side === WHITE);
+    element("black-player").classList.toggle("to-move", position.next === BLACK);
+    element("white-player").classList.toggle("to-move", position.next === WHITE);
     element("board").setAttribute("aria-label", `Board: Black ${black} discs, White ${white} discs`);
     const list = element("moves");
     list.querySelectorAll("[aria-current]").forEach(button => button.removeAttribute("aria-current"));
@@ -99,33 +83,27 @@
   function listMoves() {
     const list = element("moves");
     list.replaceChildren();
-    for (let number = 1; number < positions.length; number++) {
-      const item = document.createElement("li"), button = document.createElement("button");
-      const side = positions[number - 1].side, name = squareName(positions[number].square, positions[number].size);
+    positions.forEach(({ player, square, size, passed }, number) => {
+      if (!number) return;
+      const item = document.createElement("li"), button = document.createElement("button"), name = squareName(square, size);
       button.type = "button";
       button.dataset.ply = number;
       const disc = document.createElement("span");
-      disc.className = side === BLACK ? "disc black-disc" : "disc white-disc";
+      disc.className = player === BLACK ? "disc black-disc" : "disc white-disc";
       button.append(`${number}. `, disc, ` ${name}`);
-      button.setAttribute("aria-label", `Move ${number}, ${COLORS[side]} ${name}`);
+      button.setAttribute("aria-label", `Move ${number}, ${COLORS[player]} ${name}`);
       item.append(button);
-      if (positions[number].passed) item.append(` ${COLORS[3 - positions[number].side]} passes`);
+      if (passed) item.append(` ${COLORS[passed]} passes`);
       list.append(item);
-    }
+    });
   }
 
   function load(one, at) {
     stop();
     game = one;
-    try {
-      positions = replay(data.openings[one.opening], one.moves);
-    } catch (error) {
-      element("status").textContent = `Game ${one.game} cannot be replayed: ${error.message}`;
-      return;
-    }
+    positions = readPositions(data.openings[one.opening], one.plies, data.letters);
     listMoves();
-    element("facts").textContent = `Game ${one.game}, ended ${one.ended}: ${result(one)}, `
-      + `disc difference ${signed(one.difference)} for Black.${one.prefix ? ` Opening: ${one.prefix}.` : ""}`;
+    element("facts").textContent = `Game ${one.game}, ended ${one.ended}: ${result(one)}.${one.prefix ? ` Opening: ${one.prefix}.` : ""}`;
     show(at);
   }
 
@@ -143,16 +121,16 @@
     return undefined;
   }
 
-  // What a filter by result lets through, from the view of the chosen player, or of Black where any player will do.
+  // Whether the filters let a game through. A result is that of the chosen player, or of Black where any player will do.
   function passes(one) {
     const player = element("player").value, opponent = element("opponent").value, wanted = element("result").value;
-    const seats = [String(one.black), String(one.white)];
-    const places = [0, 1].filter(seat => (player === "" || seats[seat] === player) && (opponent === "" || seats[1 - seat] === opponent));
+    const colors = [String(one.black), String(one.white)];
+    const places = [0, 1].filter(place => (player === "" || colors[place] === player) && (opponent === "" || colors[1 - place] === opponent));
     const fitting = player === "" ? places.slice(0, 1) : places;
     if (!fitting.length) return false;
     if (wanted === "") return true;
     if (wanted === "fault") return one.fault;
-    return fitting.some(seat => ({ win: 1, draw: 0.5, loss: 0 })[wanted] === (seat === 0 || player === "" ? one.score : 1 - one.score));
+    return fitting.some(place => ({ win: 1, draw: 0.5, loss: 0 })[wanted] === (place === 0 || player === "" ? one.score : 1 - one.score));
   }
 
   function filter() {
@@ -160,22 +138,18 @@
     games.replaceChildren(...chosen.map(one => {
       const option = document.createElement("option");
       option.value = one.game;
-      option.textContent = `${one.game}: ${data.players[one.black]} – ${data.players[one.white]}, ${signed(one.difference)}${one.fault ? `, ${one.reason}` : ""}`;
+      option.textContent = `${one.game}: ${data.players[one.black]} – ${data.players[one.white]}, ${one.result}`;
       return option;
     }));
     element("found").textContent = chosen.length ? `${chosen.length} of ${data.games.length}` : "No game fits";
-    const named = element("player").value !== "";
-    for (const option of element("result").options) if (option.dataset.any) option.textContent = named ? option.dataset.named : option.dataset.any;
+    const isChosen = element("player").value !== "";
+    for (const option of element("result").options) if (option.dataset.any) option.textContent = isChosen ? option.dataset.chosen : option.dataset.any;
     if (game && chosen.includes(game)) games.value = game.game;
     else if (chosen.length) load(chosen[0], 0);
   }
 
   function followAddress() {
     const wanted = new URLSearchParams(location.hash.slice(1));
-    if (wanted.has("check")) {
-      const { games, wrong } = window.checkGames();
-      document.documentElement.dataset.check = `${games} games, ${wrong.length} wrong`;
-    }
     const one = data.games.find(any => String(any.game) === wanted.get("game"));
     if (!one) return;
     for (const id of ["player", "opponent", "result"]) element(id).value = "";
