@@ -168,7 +168,7 @@ def test_a_report_that_fails_leaves_the_old_files(tmp_path: Path) -> None:
 def test_memory_does_not_grow_with_the_number_of_games(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "_REPLAYS", 20)
     peaks = []
-    for pairs in (150, 600):
+    for pairs in (1_200, 2_400):  # more than any cache holds
         path = tmp_path / f"{pairs}.jsonl"
         write_many(path, pairs, openings=20)
         tracemalloc.start()

@@ -106,7 +106,7 @@ def test_a_result_has_both_scores_where_they_differ() -> None:
     low, high = sorted(final.discs)
     assert final.empties == 0
     assert describe_result(record, final) == f"{'Black' if record.black_score else 'White'} wins {high}-{low}"
-    assert describe_result(record, WIPED_OUT.final) == "Black wins 13-0 by discs, 64-0 with the empties to the winner"
+    assert describe_result(record, WIPED_OUT.final) == "Black wins (13-0 by discs, 64-0 with the empties to the winner)"
     assert describe_result(record, Position.parse("X" * 8 + "O" * 8 + "X")) == "draw 8-8"
     fault = lost_by(record, "timeout", "slow")
     loser = "black" if fault.black_score == 0 else "white"
