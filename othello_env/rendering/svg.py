@@ -7,7 +7,7 @@ from typing import Final
 
 from othello_env.game import Game
 from othello_env.position import COLOR_NAMES, Position
-from othello_env.rendering.text import render_text
+from othello_env.rendering.text import format_status
 from othello_env.squares import format_square, pass_square
 
 _CELL: Final = 50
@@ -33,7 +33,7 @@ def board_svg(position: Position, *, size: int = 360, last_move: int | None = No
     if last_move is not None and last_move != pass_square(n):
         x, y = _center(last_move, n)
         parts.append(f'<circle cx="{x}" cy="{y}" r="4.5" fill="#d63a2e"/>')
-    return _document(n, size, render_text(position, last_move=last_move).splitlines()[-1], parts)
+    return _document(n, size, format_status(position, last_move=last_move), parts)
 
 
 def game_svg(game: Game, *, size: int = 360, seconds_per_move: float = 0.8) -> str:

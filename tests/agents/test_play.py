@@ -2,19 +2,14 @@ from __future__ import annotations
 
 import io
 from pathlib import Path
-from typing import Any
 
-import gymnasium
 import numpy as np
 import pytest
 
-from agents import make_agent
 from agents.human import HumanAgent, QuitGame
-from agents.opponent import AgentOpponent
 from agents.play import main, play_game
-from othello_env import Game, OthelloEnv, OthelloVectorEnv, Position, PositionBatch, sample_legal
+from othello_env import Game, Position, PositionBatch
 from tests.agents.ntuple.test_network import network_of
-from tests.agents.test_league import PLAYER
 
 
 def typing(*answers: str) -> tuple[HumanAgent, list[str]]:
@@ -80,42 +75,3 @@ def test_the_command_refuses_an_agent_that_cannot_play_in_one_line(tmp_path: Pat
     network_of(8).save(tmp_path / "net")
     with pytest.raises(SystemExit, match=r"^play: ntuple:net plays on board_size 8, not 6"):
         main([f"ntuple:{tmp_path / 'net'}", "--board-size", "6", "--color", "white"])
-
-
-@pytest.mark.parametrize("spec", ["greedy", "positional:table=swh"])
-def test_agents_are_opponents_of_single_and_vector_environments(spec: str) -> None:
-    opponent = AgentOpponent(make_agent(spec))
-    env = gymnasium.make("othello_env/Othello-v0", opponent=opponent, color="black").unwrapped
-    assert isinstance(env, OthelloEnv)
-    env.reset(seed=0)
-    env.step(19)
-    assert sum(env.position.discs) == 6
-    vector: Any = OthelloVectorEnv(300, opponent=opponent, autoreset_mode="SameStep")
-    observation, _ = vector.reset(seed=0)
-    rng, results = np.random.default_rng(0), []
-    for _ in range(70):
-        observation, rewards, terminated, _, _ = vector.step(sample_legal(observation["action_mask"], rng))
-        results += rewards[terminated].tolist()
-    assert len(results) > 300
-    assert np.mean(results) < -0.1  # both beat the random learner
-
-
-def test_an_opponent_passes_where_it_must() -> None:
-    env = OthelloEnv(opponent=AgentOpponent(make_agent("greedy")), color="white", auto_pass=False)
-    env.reset(options={"moves": "f5f6d3g5h5h4f7"})
-    env.step(47)  # h6, after which Black must pass
-    assert env.position.side_to_move == 1
-    assert sum(env.position.discs) == 12
-
-
-def test_an_opponent_refuses_another_layout() -> None:
-    env = OthelloEnv(opponent=AgentOpponent(make_agent("greedy")), color="white", channels="first")
-    with pytest.raises(ValueError, match=r"observation of shape \(2, 8, 8\)"):
-        env.reset()
-
-
-def test_an_agent_that_plays_the_colours_differently_is_no_opponent(tmp_path: Path) -> None:
-    (tmp_path / "player.txt").write_text(PLAYER)
-    AgentOpponent(make_agent(f"league:{tmp_path / 'player.txt'}"))
-    with pytest.raises(ValueError, match="plays black and white differently"):
-        AgentOpponent(make_agent(f"league:{tmp_path / 'player.txt'},view=black"))
