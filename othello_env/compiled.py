@@ -30,7 +30,7 @@ from numba.extending import overload as overload
 from numba.extending import register_jitable as register_jitable
 
 from othello_env import bitboard
-from othello_env.bitboard import INT_GEOMETRY, BitboardArray
+from othello_env.bitboard import INT_GEOMETRY, BitboardArray, PlayMove
 from othello_env.squares import BOARD_SIZES
 
 if numba.config.DISABLE_JIT:  # type: ignore[attr-defined, unused-ignore]
@@ -48,10 +48,14 @@ _LONGEST: Final = max(INT_GEOMETRY[n].longest for n in BOARD_SIZES)  # long enou
 
 def kernel(function: Function) -> Function:
     """Compile a function at its first call, to run without the interpreter's lock, and keep the code on disk if there is a place."""
+    return _cached(function, nogil=True)
+
+
+def _cached(function: Function, *, nogil: bool) -> Function:
     try:
-        dispatcher: Any = numba.njit(function, nogil=True, cache=True)
+        dispatcher: Any = numba.njit(function, nogil=nogil, cache=True)
     except RuntimeError:  # numba found no directory to write to
-        return cast("Function", numba.njit(function, nogil=True))
+        return cast("Function", numba.njit(function, nogil=nogil))
     # By itself numba compiles anew when the function's own file has changed, and not when one has whose functions went into it.
     folders = Path(__file__).parent, _package_folder(function)
     with suppress(AttributeError):  # the attributes are numba's own and may be named otherwise one day
@@ -143,6 +147,40 @@ def flips(own: Any, opp: Any, move: Any, geometry: Any) -> Any:
     flipped = _line_flips(own, opp, move, row, _LONGEST) | _line_flips(own, opp, move, falling, _LONGEST)
     flipped |= _line_flips(own, opp, move, column, _LONGEST) | _line_flips(own, opp, move, rising, _LONGEST)
     return np.uint64(flipped)
+
+
+def _play_move(own: Any, opp: Any, square: Any, board_size: Any) -> Any:
+    """Play a legal move on one board: (own, opp, legal moves) for the side to move next, and 1 if that is the other side, else 0.
+
+    The same side moves again where the other has no move. Legal moves are 0 only where the game is over.
+    """
+    geometry = _GEOMETRIES[0] if board_size == _SIZES[0] else _GEOMETRIES[1] if board_size == _SIZES[1] else _GEOMETRIES[2]
+    move = _ONE << square
+    placed = move | flips(own, opp, move, geometry)
+    after_own, after_opp = opp & ~placed, own | placed
+    moves = legal_moves(after_own, after_opp, geometry)
+    if moves == 0:
+        again = legal_moves(after_opp, after_own, geometry)
+        if again != 0:
+            return after_opp, after_own, again, np.uint64(0)
+    return after_own, after_opp, moves, _ONE
+
+
+_SIZES: Final = tuple(map(np.uint64, BOARD_SIZES))
+_GEOMETRIES: Final = tuple(
+    (*(tuple(map(np.uint64, line)) for line in INT_GEOMETRY[n].lines), np.uint64(INT_GEOMETRY[n].full)) for n in BOARD_SIZES
+)
+
+
+def compile_play_move() -> PlayMove:
+    """Compile `_play_move` for Python integers. The result is called directly, past numba's dispatch on argument types."""
+    dispatcher: Any = _cached(_play_move, nogil=False)  # a call is shorter than giving up the interpreter's lock
+    word: Any = types.uint64
+    uniform_tuple: Any = types.UniTuple
+    signature = uniform_tuple(word, 4)(word, word, word, word)
+    dispatcher.compile(signature)
+    entry: PlayMove = dispatcher.get_overload(signature)
+    return entry
 
 
 # The loops over arrays. LLVM gives them vector instructions only where everything is inlined, indices begin at zero, and a loop
