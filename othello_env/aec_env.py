@@ -214,18 +214,15 @@ class raw_env(AECEnv[str, Observation, int]):  # noqa: N801  (PettingZoo's name)
         """Take out the agent selected, which is done, and select the next one: PettingZoo's method, with all changes made at once."""
         if action is not None:
             raise ValueError("when an agent is dead, the only valid action is None")
-        gone = self.agent_selection
-        changes: dict[str, Any] = {"agents": [agent for agent in self.agents if agent != gone]}
+        left = [agent for agent in self.agents if agent != self.agent_selection]
+        changes: dict[str, Any] = {"agents": left, "rewards": dict.fromkeys(left, 0.0)}
         for name in ("terminations", "truncations", "_cumulative_rewards", "infos"):
-            changes[name] = {agent: value for agent, value in getattr(self, name).items() if agent != gone}
-        changes["rewards"] = dict.fromkeys(changes["agents"], 0.0)
-        done = [agent for agent in changes["agents"] if self.terminations[agent] or self.truncations[agent]]
-        if done:
-            changes["_skip_agent_selection"] = self._skip_agent_selection or gone
-            changes["agent_selection"] = done[0]
-        else:
-            changes["_skip_agent_selection"] = None
-            changes["agent_selection"] = self._skip_agent_selection or gone
+            values = getattr(self, name)
+            changes[name] = {agent: values[agent] for agent in left}
+        done = [agent for agent in left if self.terminations[agent] or self.truncations[agent]]
+        afterwards = self._skip_agent_selection or self.agent_selection
+        changes["agent_selection"] = done[0] if done else afterwards
+        changes["_skip_agent_selection"] = afterwards if done else None
         self.__dict__.update(changes)
 
     def observe(self, agent: str) -> Observation:
@@ -299,8 +296,6 @@ _STATE: Final = {
     "last_move": "_last_move",
     "ply": "_ply",
 }
-
-
 # The types of the values in the dicts of a state, which have one for each agent.
 _VALUES: Final[dict[str, Any]] = {
     "rewards": Real,
@@ -318,6 +313,7 @@ def _sums(cumulative: dict[str, float], rewards: dict[str, float]) -> dict[str, 
 def _find_misfit(state: Mapping[str, Any], board_size: int, *, auto_pass: bool) -> str | None:
     """Return the key of the first value that no state of a game has; None where all fit."""
     position, agents, last_move = state["position"], state["agents"], state["last_move"]
+    selected, skipped = state["agent_selection"], state["skip_agent_selection"]
     if not isinstance(position, Position) or position.board_size != board_size or (auto_pass and position.must_pass):
         return "position"
     if not isinstance(agents, list) or agents != [agent for agent in AGENTS if agent in agents]:
@@ -329,9 +325,9 @@ def _find_misfit(state: Mapping[str, Any], board_size: int, *, auto_pass: bool) 
     if position.is_over and not all(state["terminations"].values()):
         return "terminations"
     done = not agents or any(state["terminations"].values()) or any(state["truncations"].values())
-    if state["agent_selection"] not in (AGENTS if done else (AGENTS[position.side_to_move],)):
+    if not isinstance(selected, str) or selected not in (AGENTS if done else (AGENTS[position.side_to_move],)):
         return "agent_selection"
-    if state["skip_agent_selection"] not in (None, *AGENTS):
+    if skipped is not None and (not isinstance(skipped, str) or skipped not in AGENTS):
         return "skip_agent_selection"
     if last_move is not None and (type(last_move) is not int or not 0 <= last_move <= pass_square(board_size)):
         return "last_move"

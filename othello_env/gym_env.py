@@ -208,13 +208,14 @@ class OthelloEnv(gymnasium.Env[Any, Any]):
         game = checked["game"]
         if not isinstance(game, _State) or game.position.board_size != self.board_size:
             raise ValueError(f"state with game {game!r}: no game of this environment")
-        self.__dict__.update(_game=game, _started=True, _np_random=restore_generator(checked["rng"], self.np_random))
+        rng = restore_generator(checked["rng"], self._np_random)
+        self.__dict__.update(_game=game, _started=True, _np_random=rng, _np_random_seed=-1)  # -1: not known, as Gymnasium has it
 
     def clone(self) -> OthelloEnv:
         """Return an independent environment in the same state; the opponent is shared."""
         twin = copy.copy(self)
         twin._renderer = copy.copy(self._renderer)
-        twin._np_random = copy.deepcopy(self.np_random)
+        twin._np_random = copy.deepcopy(self._np_random)
         twin.observation_space, twin.action_space = copy.deepcopy((self.observation_space, self.action_space))
         return twin
 

@@ -189,6 +189,8 @@ class _GamesEnv(VectorEnv[Observation, npt.ArrayLike, npt.NDArray[Any]]):
             self._np_random, self._np_random_seed = np_random(int(seed))
         elif seed is not None:
             raise ValueError(f"seed {seed!r}: expected an integer, a sequence of them, or None")
+        elif self._np_random is None:
+            self._np_random, self._np_random_seed = np_random()
         self._restart(rows)
         self._started = True
 
@@ -330,8 +332,9 @@ class _GamesEnv(VectorEnv[Observation, npt.ArrayLike, npt.NDArray[Any]]):
         if checked["plies"].min() < 0 or not np.isin(checked["colors"], (BLACK, WHITE)).all() or (checked["waiting_mask"] != over).any():
             raise ValueError("state with plies, colors or waiting_mask that no games have")
         changes = {attribute: checked[name].copy() for name, attribute in _ARRAYS.items()}
-        generator = restore_generator(checked["rng"], self.np_random)
-        self.__dict__.update(changes, _positions=positions.copy(), _np_random=generator, _started=True)
+        changes["_positions"] = positions.copy()
+        changes["_np_random"], changes["_np_random_seed"] = restore_generator(checked["rng"], self._np_random), -1  # -1: not known
+        self.__dict__.update(changes, _started=True)
 
     def clone(self) -> Self:
         """Return an independent environment in the same state; an opponent is shared."""
