@@ -16,7 +16,10 @@ AgentFault = Literal["error", "invalid output", "illegal move"]
 
 
 class Agent(Protocol):
-    """Chooses moves. One protocol serves one game and thousands: a single game is a batch of one."""
+    """Chooses moves. One protocol serves one game and thousands: a single game is a batch of one.
+
+    An agent that can play on one board size only has, besides the members below, the attribute `board_size`, see `check_board_size`.
+    """
 
     @property
     def name(self) -> str:
@@ -80,6 +83,17 @@ def read_moves(answer: Any, positions: PositionBatch, *, name: str) -> Moves:
         rows = tuple(illegal.tolist())
         raise AgentError(name, "illegal move", f"{shown} in {positions[row]}", rows=rows, moves=read)
     return read
+
+
+def check_board_size(agent: Agent, board_size: int) -> None:
+    """Raise `ValueError` if an agent cannot play on boards of this size.
+
+    An agent that can play on one size only has an attribute `board_size`, an integer. Agents without it, or with None, play on all.
+    Whatever lets agents play calls this before the first game.
+    """
+    only = getattr(agent, "board_size", None)
+    if only is not None and only != board_size:
+        raise ValueError(f"{agent_name(agent)} plays on board_size {only}, not {board_size}")
 
 
 def agent_name(agent: Agent) -> str:

@@ -88,7 +88,7 @@ class OthelloEnv(gymnasium.Env[Any, Any]):
         self.render_mode = render_mode
         self.board_size = check_board_size(board_size)
         self.auto_pass = check_switch("auto_pass", auto_pass)
-        self._opponent = check_opponent(opponent)
+        self._opponent = check_opponent(opponent, self.board_size)
         self._color: Color = color
         self._illegal: Illegal = illegal
         self._reward = reward_function(reward, scoring)
@@ -111,7 +111,7 @@ class OthelloEnv(gymnasium.Env[Any, Any]):
 
     @opponent.setter
     def opponent(self, opponent: Opponent | None) -> None:
-        self._opponent = check_opponent(opponent)
+        self._opponent = check_opponent(opponent, self.board_size)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Observation, dict[str, Any]]:
         """Start a game, up to the learner's first turn. seed: of the color, random plies and the opponent. options: see the class."""

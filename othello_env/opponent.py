@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import numpy as np
 import numpy.typing as npt
 
-from othello_env.agent import Agent, Moves, ask_agent
+from othello_env.agent import Agent, Moves, ask_agent, check_board_size
 from othello_env.batch import PositionBatch
 from othello_env.observation import ObservationFormat
 from othello_env.position import Position
@@ -25,8 +25,11 @@ ObservationFunction = Callable[[npt.NDArray[Any], npt.NDArray[np.int8], np.rando
 Opponent = Literal["random"] | Agent | ObservationFunction
 
 
-def check_opponent(opponent: Any) -> Opponent:
-    """Return an opponent, the random one for None. Raises `ValueError` for a value that cannot be one."""
+def check_opponent(opponent: Any, board_size: int) -> Opponent:
+    """Return an opponent, the random one for None.
+
+    Raises `ValueError` for a value that cannot be one, and for an agent that cannot play on this board size.
+    """
     if opponent is None or (isinstance(opponent, str) and opponent == RANDOM):
         return RANDOM
     if isinstance(opponent, type) or not (_is_agent(opponent) or callable(opponent)):
@@ -34,6 +37,8 @@ def check_opponent(opponent: Any) -> Opponent:
             f"opponent {opponent!r}: expected {RANDOM!r}, an agent (an object with select_moves(positions, rng)), "
             "or a function (observation, mask, rng) -> action"
         )
+    if _is_agent(opponent):
+        check_board_size(opponent, board_size)
     checked: Opponent = opponent
     return checked
 

@@ -450,7 +450,7 @@ class OthelloVectorEnv(_GamesEnv):
     ) -> None:
         check_choice("color", color, get_args(Color))
         super().__init__(num_envs, **options)
-        self._opponent = check_opponent(opponent)
+        self._opponent = check_opponent(opponent, self.board_size)
         self._color: Color = color
 
     @property
@@ -460,7 +460,7 @@ class OthelloVectorEnv(_GamesEnv):
 
     @opponent.setter
     def opponent(self, opponent: Opponent | None) -> None:
-        self._opponent = check_opponent(opponent)
+        self._opponent = check_opponent(opponent, self.board_size)
 
     def reset(self, *, seed: int | Sequence[int] | None = None, options: dict[str, Any] | None = None) -> tuple[Observation, Infos]:
         """Start new games, in all places or in those of `options["reset_mask"]` ([N] bool).

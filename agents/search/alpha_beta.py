@@ -17,9 +17,9 @@ from typing import Any, Final, Literal
 import numpy as np
 import numpy.typing as npt
 
-from agents.base import Moves
+from agents.base import Moves, check_board_size
 from agents.heuristics import HeuristicEvaluator
-from agents.league import parse_league_player
+from agents.league import load_league_player
 from agents.ntuple.network import NTupleNetwork
 from agents.positional import Table, square_weights
 from agents.search.board import (
@@ -324,8 +324,8 @@ class AlphaBetaAgent:
 
     evaluate: the evaluation for a board size, and the number by which its integers are too large; raises `ValueError` for a size
     that it cannot evaluate. depth, seconds, nodes: where to stop, whichever comes first; a search is at least one move deep. solver:
-    with so many empties or fewer it plays perfectly. hash_mb: of the transposition table of each thread. Copies and pickles
-    begin with empty tables, which makes no difference to their moves.
+    with so many empties or fewer it plays perfectly. hash_mb: of the transposition table of each thread. board_size: the only one
+    that it can play, or None for any. Copies and pickles begin with empty tables, which makes no difference to their moves.
     """
 
     def __init__(
@@ -338,6 +338,7 @@ class AlphaBetaAgent:
         nodes: int | None = None,
         solver: int = 0,
         hash_mb: int = 16,
+        board_size: int | None = None,
     ) -> None:
         if depth is None and seconds is None and nodes is None:
             raise ValueError("a search needs a limit: depth, seconds or nodes")
@@ -348,6 +349,7 @@ class AlphaBetaAgent:
         if seconds is not None and not 0 < seconds <= threading.TIMEOUT_MAX:
             raise ValueError(f"seconds={seconds}: expected a positive number, at most {threading.TIMEOUT_MAX:g}")
         self.name = name
+        self.board_size = board_size
         self._evaluate = evaluate
         self._evaluations: dict[int, tuple[SearchEvaluation, float]] = {}
         self._seconds = seconds
@@ -394,6 +396,7 @@ class AlphaBetaAgent:
 
     def _run(self, positions: PositionBatch, num_parts: int, *, warm_up: bool = False) -> tuple[npt.NDArray[np.int64], float]:
         """Search all rows, in so many threads: the results of `_choose`, and the number by which values are too large."""
+        check_board_size(self, positions.board_size)
         if self._seconds is not None and not (warm_up or self._has_compiled):
             # So that the compiler does not take the time.
             self._run(PositionBatch.start(1, positions.board_size), 1, warm_up=True)
@@ -441,7 +444,6 @@ Evaluation = Literal["swh", "heur", "bench", "heuristics"]
 class _Source:
     """What an agent evaluates with, made anew for each board size and in each process."""
 
-    name: str
     network: NTupleNetwork | None = None
     table: Table | None = None
 
@@ -450,8 +452,6 @@ class _Source:
             return network_evaluation(network_of_square_weights(square_weights(self.table, board_size), board_size))
         if self.network is None:
             return feature_evaluation(HeuristicEvaluator(), board_size)
-        if board_size != self.network.board_size:
-            raise ValueError(f"{self.name} evaluates board_size {self.network.board_size}, not {board_size}")
         return network_evaluation(self.network)
 
 
@@ -479,7 +479,7 @@ def alpha_beta_agent(
     evaluation = evaluation or "swh"
     network = None
     if file is not None and file.suffix == ".txt":
-        network = parse_league_player(file.read_text(encoding="ascii", errors="replace"), str(file))
+        network = load_league_player(file)
     elif file is not None:
         network = NTupleNetwork.load(file)
     source = f"evaluation={evaluation}" if file is None else file.name
@@ -487,10 +487,11 @@ def alpha_beta_agent(
     settings = "".join(f",{key}={value}" for key, value in limits.items() if value is not None)
     return AlphaBetaAgent(
         f"alpha_beta:{source}{settings}",
-        _Source(source, network, evaluation if network is None and evaluation != "heuristics" else None),
+        _Source(network, evaluation if network is None and evaluation != "heuristics" else None),
         depth=depth,
         seconds=seconds,
         nodes=nodes,
         solver=solver,
         hash_mb=hash_mb,
+        board_size=None if network is None else network.board_size,
     )

@@ -155,6 +155,18 @@ def test_what_cannot_be_an_opponent_is_refused(make: Any, opponent: Any) -> None
 
 
 @pytest.mark.parametrize("make", ENVIRONMENTS)
+def test_an_agent_for_another_board_size_is_refused(make: Any) -> None:
+    agent: Any = Recorder()
+    agent.board_size = 6
+    make(opponent=agent, board_size=6)
+    with pytest.raises(ValueError, match="^recorder plays on board_size 6, not 8$"):
+        make(opponent=agent)
+    env = make()
+    with pytest.raises(ValueError, match="^recorder plays on board_size 6, not 8$"):
+        env.opponent = agent
+
+
+@pytest.mark.parametrize("make", ENVIRONMENTS)
 def test_an_opponent_can_be_replaced_between_games(make: Any) -> None:
     env, agent = make(color="white"), Recorder()
     env.opponent = agent

@@ -26,6 +26,7 @@ from filelock import FileLock, Timeout
 
 from agents import Agent, AgentSpecError, agent_specs
 from othello_env import backend
+from othello_env.command import understands_ansi
 from othello_env.errors import RecordFormatError
 from othello_env.squares import BOARD_SIZES
 from training.evaluation.journal import GameRecord, Journal, read_journal
@@ -315,7 +316,7 @@ class _Display:
         """Show the results so far, unless that was done just now."""
         if self._games_before is None:
             self._games_before = standings.games - 1
-        on_terminal = sys.stderr.isatty()
+        on_terminal = understands_ansi(sys.stderr)
         now = time.monotonic()
         is_last = standings.games == self._settings.total_games
         if now - self._drawn < (_DRAW_SECONDS if on_terminal else _LOG_SECONDS) and not is_last:

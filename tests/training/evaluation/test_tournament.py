@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import io
 import json
 import random
 import re
@@ -307,3 +308,21 @@ def test_a_journal_without_a_whole_line_is_begun_again(tmp_path: Path, rest: byt
 def test_a_resumed_tournament_keeps_its_limit_of_time(tmp_path: Path) -> None:
     run_tournament(Settings(("random", "greedy"), games=2, move_seconds=7.0), tmp_path)
     assert settings_of(tmp_path).move_seconds == 7
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(("terminal", "redraws"), [("xterm", True), ("dumb", False)])
+def test_the_table_is_drawn_again_only_on_terminals_that_understand_it(
+    terminal: str, redraws: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown = Terminal()
+    monkeypatch.setattr(sys, "stderr", shown)
+    monkeypatch.setenv("TERM", terminal)
+    monkeypatch.setattr("training.evaluation.tournament._DRAW_SECONDS", 0.0)
+    main(["random", "greedy", "--games", "20", "--workers", "0", "--out", str(tmp_path / "out")])
+    assert ("\x1b[" in shown.getvalue()) == redraws
+    assert "20/20 games" in shown.getvalue()
