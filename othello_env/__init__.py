@@ -16,6 +16,7 @@ from othello_env.game import Game
 from othello_env.gym_env import OthelloEnv
 from othello_env.position import BLACK, WHITE, Position
 from othello_env.registration import register
+from othello_env.rendering import svg as _svg  # noqa: F401  (lets notebooks show positions and games)
 from othello_env.squares import PASS
 from othello_env.vector_env import OthelloSelfPlayVectorEnv, OthelloVectorEnv, sample_legal
 

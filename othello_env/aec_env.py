@@ -134,7 +134,7 @@ class raw_env(AECEnv[str, Observation, int]):  # noqa: N801  (PettingZoo's name)
 
     @property
     def has_started(self) -> bool:
-        """Whether there is a game: after the first `reset` or `set_state`."""
+        """True once there is a game: after the first `reset` or `set_state`."""
         return "agent_selection" in vars(self)
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:

@@ -1,4 +1,4 @@
-"""Many positions at once, as arrays."""
+"""Batches of positions, as arrays."""
 
 from __future__ import annotations
 
@@ -186,7 +186,7 @@ class PositionBatch:
         return PositionBatch.trusted(*arrays, board_size=self.board_size, auto_pass=self.auto_pass)
 
     def _row_indices(self, rows: npt.ArrayLike) -> npt.NDArray[np.int64]:
-        """The rows that indices or a mask name. Raises `ValueError` for anything else, and for rows that there are not."""
+        """Return the rows that indices or a mask name. Raises `ValueError` for anything else, and for rows outside the batch."""
         given = np.asarray(rows)
         if given.dtype == np.bool_ and given.shape == self.own.shape:
             return np.flatnonzero(given)
@@ -208,7 +208,7 @@ class PositionBatch:
         return pass_square(self.board_size)
 
     def legal_action_mask(self) -> npt.NDArray[np.int8]:
-        """What `step` accepts, as [B, n*n + 1] int8: 1 for each legal square; the pass alone where there is none.
+        """Return the moves that `step` accepts: [B, n*n + 1] int8, 1 for each legal square, or for the pass where no square is legal.
 
         Rows whose game is over have the pass as their one entry too, so no row is ever all zero.
         """
@@ -272,7 +272,7 @@ class PositionBatch:
         return True
 
     def is_legal(self, squares: npt.ArrayLike, rows: IntArray | None = None) -> BoolArray:
-        """Whether `step` accepts a move, for each row. squares, rows: as in `step`. Returns [B] or [R] bool."""
+        """Tell for each row whether `step` accepts a move. squares, rows: as in `step`. Returns [B] or [R] bool."""
         moves, placing_mask = self._read_moves(squares, rows)
         nowhere = (self.legal_moves if rows is None else self.legal_moves[rows]) == 0
         legal: BoolArray = placing_mask | ((moves == self.pass_square) & nowhere)
@@ -427,7 +427,7 @@ def find_legal_moves(own: BitboardArray, opp: BitboardArray, *, board_size: int)
 
 
 def _fit_compiled(arrays: Sequence[npt.NDArray[Any]]) -> bool:
-    """Whether compiled code can take the arrays of a batch, which somebody may have replaced: it does not check what it writes to."""
+    """Tell whether compiled code can take the arrays of a batch, which somebody may have replaced: it does not check where it writes."""
     return all(
         array.shape == arrays[0].shape and array.dtype == dtype and array.flags.writeable and array.ndim == 1
         for array, dtype in zip(arrays, _DTYPES, strict=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class IllegalMoveError(ValueError):
-    """A move that the rules do not allow in the position it was offered in. The state is unchanged."""
+    """A move that the rules do not allow in its position. The state is unchanged."""
 
 
 class RecordFormatError(ValueError):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from operator import index
-from typing import Final
+from typing import ClassVar, Final
 
 import numpy as np
 
@@ -27,6 +28,9 @@ class Game:
     moves: tuple[int, ...] = ()
     start: Position = field(default_factory=Position.start)
     _positions: tuple[Position, ...] = field(init=False, compare=False, repr=False)
+
+    _repr_svg_: ClassVar[Callable[[Game], str]]
+    """The game as an animation, for notebooks: `rendering.svg`, which depends on this module, puts it here."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "moves", tuple(map(index, self.moves)))
@@ -94,12 +98,6 @@ class Game:
     def final(self) -> Position:
         """The position after the last move."""
         return self._positions[-1]
-
-    def _repr_svg_(self) -> str:
-        """The game as an animation, for notebooks."""
-        from othello_env.rendering.svg import game_svg  # late: drawing depends on games
-
-        return game_svg(self)
 
     def __str__(self) -> str:
         """The transcript that `parse` reads, without passes: "f5d6c3"."""

@@ -19,7 +19,7 @@ def board_svg(position: Position, *, size: int = 360, last_move: int | None = No
     """The board with coordinates as an SVG document, `size` pixels wide.
 
     last_move: the square that is marked with a red dot. show_legal: whether the squares where the side to move may play have a
-    small dot of its colour.
+    small dot of its color.
     """
     n = position.board_size
     parts = []
@@ -87,7 +87,7 @@ def _center(square: int, n: int) -> tuple[int, int]:
 
 
 def _document(n: int, size: int, title: str, parts: Sequence[str]) -> str:
-    """The board with what lies on it. Raises `ValueError` for a size that is not above 0."""
+    """Return the board with shapes on it. Raises `ValueError` for a size that is not above 0."""
     if not size > 0:
         raise ValueError(f"size {size}: must be above 0")
     width, inner = n * _CELL + 2 * _MARGIN, n * _CELL
@@ -111,3 +111,7 @@ def _document(n: int, size: int, title: str, parts: Sequence[str]) -> str:
         f'<g fill="#ded0b8" font-family="sans-serif" font-size="15" text-anchor="middle" dominant-baseline="central">{labels}</g>'
         f"{''.join(parts)}</svg>"
     )
+
+
+Position._repr_svg_ = board_svg
+Game._repr_svg_ = game_svg

@@ -165,7 +165,7 @@ def test_an_interruption_leaves_the_state_before_or_after(case: Case, stride: in
     after = snapshot(env)
     assert raised is case.error
     assert (after == before) == (case.error is not None)
-    changed = []
+    changed: list[bool] = []
     for number in (*range(1, total - 40, stride), *range(max(1, total - 40), total + 1)):
         if number == 1 or changed[-1]:
             env = case.prepare()

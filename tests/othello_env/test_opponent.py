@@ -126,7 +126,7 @@ def test_the_random_opponent_is_the_default_in_one_game_and_in_many(opponent: An
     for make in ENVIRONMENTS:
         games = []
         for options in ({}, {"opponent": opponent}):
-            env = make(**options)  # type: ignore[operator]
+            env = make(**options)
             assert env.opponent == "random"
             finish(env, np.random.default_rng(0))
             games.append(snapshot(env))
@@ -180,12 +180,13 @@ def test_an_opponent_can_be_replaced_between_games(make: Any) -> None:
 
 def test_registered_environments_take_agents_that_cannot_be_copied() -> None:
     agent = Recorder()
-    for env in (
+    environments: list[Any] = [
         gymnasium.make("othello_env/Othello-v0", opponent=agent, color="white"),
         gymnasium.make_vec("othello_env/Othello-v0", num_envs=3, opponent=agent, color="white"),
-    ):
+    ]
+    for env in environments:
         env.reset(seed=0)
-        assert env.unwrapped.opponent is agent  # type: ignore[attr-defined]
+        assert env.unwrapped.opponent is agent
     assert [len(positions) for positions in agent.asked] == [1, 3]
 
 
@@ -224,9 +225,9 @@ def test_a_failing_agent_is_an_agent_error_and_changes_nothing(make: Any, answer
     before = snapshot(env)
     action = observation["action_mask"].argmax(axis=-1)
     agent.fails = True
-    for call in (lambda: env.step(action), lambda: env.reset(), lambda: env.reset(seed=5)):
+    for seed in ("step", None, 5):
         with pytest.raises(AgentError, match=message) as caught:
-            call()
+            env.step(action) if seed == "step" else env.reset(seed=seed)
         assert caught.value.reason == reason
         assert "\n" not in str(caught.value)
         assert snapshot(env) == before

@@ -30,7 +30,7 @@ def test_a_restored_state_counts_as_a_reset(kind: str) -> None:
 @pytest.mark.parametrize("inside", [False, True])
 def test_a_fresh_guarded_environment_can_be_used_once_its_state_is_set(inside: bool) -> None:
     env = othello_v0.env(render_mode="ansi")
-    (env.unwrapped if inside else env).set_state(prepared("env").get_state())  # type: ignore[attr-defined]
+    (env.unwrapped if inside else env).set_state(prepared("env").get_state())
     assert env.last()[1:4] == (0.0, False, False)
     assert env.agents == ["player_0", "player_1"]
     assert env.observe("player_0")["observation"].sum() == env.state()[..., :2].sum() == 6
@@ -72,7 +72,8 @@ def test_a_state_that_does_not_fit_is_refused_and_changes_nothing(kind: str, fre
     for other in KINDS:
         if NAMES[other] != NAMES[kind]:
             refuses(prepared(other).get_state(), "state with environment .* does not fit")
-    for nothing in ({}, None, 5, [], "state"):
+    nothings: list[Any] = [{}, None, 5, [], "state"]
+    for nothing in nothings:
         refuses(nothing, "expected a state from get_state")
     for name in good:
         refuses({key: value for key, value in good.items() if key != name}, f"state without {name}")

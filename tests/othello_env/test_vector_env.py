@@ -224,6 +224,39 @@ def test_the_first_reset_comes_first_and_is_of_all_games(kind: Any) -> None:
             env.reset(seed=seed)
 
 
+INFOS: dict[str, tuple[str, tuple[int, ...]]] = {
+    "to_move": ("int8", (6,)),
+    "mover": ("int8", (6,)),
+    "rewards_both": ("float32", (6, 2)),
+    "passed": ("bool", (6,)),
+    "ply": ("int64", (6,)),
+    "illegal": ("bool", (6,)),
+    "action_mask": ("int8", (6, 65)),
+    "color": ("int8", (6,)),
+}
+
+
+@pytest.mark.parametrize("kind", BOTH)
+@pytest.mark.parametrize("mode", MODES)
+def test_infos_have_the_same_keys_types_and_shapes_from_reset_on(kind: Any, mode: AutoresetMode) -> None:
+    env = kind(6, autoreset_mode=mode)
+    names = SELF_PLAY_INFOS if kind is OthelloSelfPlayVectorEnv else {"action_mask", "color", "ply", "illegal"}
+    observation, infos = env.reset(seed=0)
+    for _ in range(3):
+        assert set(infos) == names | {f"_{name}" for name in names}
+        for name in names:
+            assert (str(infos[name].dtype), infos[name].shape) == INFOS[name]
+            assert infos[f"_{name}"].tolist() == [True] * 6
+        assert not infos["illegal"].any()
+        assert not infos.get("rewards_both", np.zeros(1)).any()
+        observation, *_, infos = play(env, observation, np.random.default_rng(0))
+    _, infos = env.reset(seed=1, options={"reset_mask": np.ones(6, dtype=bool)})
+    assert infos["ply"].max() <= 1
+    if kind is OthelloSelfPlayVectorEnv:
+        assert infos["to_move"].tolist() == infos["mover"].tolist() == [0] * 6
+        assert not infos["passed"].any()
+
+
 @pytest.mark.parametrize("kind", BOTH)
 @pytest.mark.parametrize("mode", MODES)
 def test_a_partial_reset_leaves_the_other_games_alone(kind: Any, mode: AutoresetMode) -> None:

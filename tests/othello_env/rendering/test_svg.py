@@ -25,6 +25,9 @@ def test_a_board_shows_every_disc_and_legal_move() -> None:
     assert [circle.get("class") for circle in drawn].count("white") == 1 + 3  # one disc, three dots
     assert [circle.get("fill") for circle in drawn].count("#d63a2e") == 1
     assert len(circles(board_svg(position, show_legal=False))) == 5
+    title = ElementTree.fromstring(board_svg(position, last_move=19)).find(f"{SVG}title")
+    assert title is not None
+    assert title.text == "X 4  O 1  White to move, after d3"
     texts = [text.text or "" for text in ElementTree.fromstring(board_svg(position)).iter(f"{SVG}text")]
     assert sorted(set(texts)) == sorted("abcdefgh12345678")
 
