@@ -315,19 +315,15 @@ class _GamesEnv(VectorEnv[Observation, npt.ArrayLike, npt.NDArray[Any]]):
 
         Raises `ValueError` for anything else and changes nothing then.
         """
-        settings = self._settings()
-        checked = check_state(state, settings, ("positions", *_ARRAYS, "rng"))
+        checked = check_state(state, self._settings(), ("positions", *_ARRAYS, "rng"))
         for name, attribute in _ARRAYS.items():
             array, own = checked[name], getattr(self, attribute)
             if not isinstance(array, np.ndarray) or (array.dtype, array.shape) != (own.dtype, own.shape):
                 found = f"{array.dtype} of shape {array.shape}" if isinstance(array, np.ndarray) else repr(array)
                 raise ValueError(f"state with {name} {found}: expected {own.dtype} of shape {own.shape}")
-        positions = checked["positions"]
-        if not isinstance(positions, PositionBatch) or any(
-            found != settings[name]
-            for name, found in (("num_envs", len(positions)), ("board_size", positions.board_size), ("auto_pass", positions.auto_pass))
-        ):
-            raise ValueError(f"state with positions {positions!r}: expected those of {settings}")
+        positions, expected = checked["positions"], (self.num_envs, self.board_size, self._positions.auto_pass)
+        if not isinstance(positions, PositionBatch) or (len(positions), positions.board_size, positions.auto_pass) != expected:
+            raise ValueError(f"state with positions {positions!r}: expected (num_envs, board_size, auto_pass) {expected}")
         over = positions.is_over | checked["forfeited_mask"]
         if checked["plies"].min() < 0 or not np.isin(checked["colors"], (BLACK, WHITE)).all() or (checked["waiting_mask"] != over).any():
             raise ValueError("state with plies, colors or waiting_mask that no games have")
