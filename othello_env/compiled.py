@@ -32,7 +32,7 @@ from numba.extending import overload as overload
 from numba.extending import register_jitable as register_jitable
 
 from othello_env import bitboard
-from othello_env.bitboard import INT_GEOMETRY, BitboardArray
+from othello_env.bitboard import INT_GEOMETRY, BitboardArray, PlayMove
 from othello_env.squares import BOARD_SIZES
 
 if numba.config.DISABLE_JIT:  # type: ignore[attr-defined, unused-ignore]
@@ -86,10 +86,14 @@ event.register("numba:compile", _notice)  # type: ignore[no-untyped-call, unused
 
 def kernel(function: Function) -> Function:
     """Compile a function at its first call, to run without the interpreter's lock, and keep the code on disk if there is a place."""
+    return _cached(function, nogil=True)
+
+
+def _cached(function: Function, *, nogil: bool) -> Function:
     try:
-        dispatcher: Any = numba.njit(function, nogil=True, cache=True)
+        dispatcher: Any = numba.njit(function, nogil=nogil, cache=True)
     except RuntimeError:  # numba found no directory to write to
-        dispatcher = numba.njit(function, nogil=True)
+        dispatcher = numba.njit(function, nogil=nogil)
         _notice.kernels[dispatcher] = False
         return cast("Function", dispatcher)
     _notice.kernels[dispatcher] = True
@@ -205,6 +209,32 @@ def settle(own: Word, opp: Word, geometry: Geometry) -> tuple[Word, Word, Word, 
         if replies != 0:
             return opp, own, replies, True
     return own, opp, moves, False
+
+
+def _play_move(own: Word, opp: Word, square: Word, board_size: Word) -> tuple[Word, Word, Word, Word]:
+    """See `bitboard.play_move`."""
+    geometry = _GEOMETRIES[0] if board_size == _SIZES[0] else _GEOMETRIES[1] if board_size == _SIZES[1] else _GEOMETRIES[2]
+    move = _ONE << square
+    after_own, after_opp = place(own, opp, move, flips(own, opp, move, geometry))
+    next_own, next_opp, moves, passed = settle(after_own, after_opp, geometry)
+    return next_own, next_opp, moves, np.uint64(not passed)
+
+
+_SIZES: Final = tuple(map(np.uint64, BOARD_SIZES))
+_GEOMETRIES: Final = tuple(
+    (*(tuple(map(np.uint64, line)) for line in INT_GEOMETRY[n].lines), np.uint64(INT_GEOMETRY[n].full)) for n in BOARD_SIZES
+)
+
+
+def compile_play_move() -> PlayMove:
+    """Compile `_play_move` for Python integers. The result is called directly, past numba's dispatch on argument types."""
+    dispatcher: Any = _cached(_play_move, nogil=False)  # a call is shorter than giving up the interpreter's lock
+    word: Any = types.uint64
+    uniform_tuple: Any = types.UniTuple
+    signature = uniform_tuple(word, 4)(word, word, word, word)
+    dispatcher.compile(signature)
+    entry: PlayMove = dispatcher.get_overload(signature)
+    return entry
 
 
 # The loops over arrays. LLVM gives them vector instructions only where everything is inlined, indices begin at zero, and a loop

@@ -16,7 +16,7 @@ from typing import Any, Final, Literal
 import numpy as np
 import numpy.typing as npt
 
-from agents.base import Moves
+from agents.base import Moves, check_board_size
 from agents.board import (
     BOARD,
     EMPTY,
@@ -31,7 +31,7 @@ from agents.board import (
     touching,
 )
 from agents.heuristics import HeuristicEvaluator
-from agents.league import parse_league_player
+from agents.league import load_league_player
 from agents.ntuple.network import NTupleNetwork
 from agents.positional import Table as SquareTable
 from agents.positional import square_weights
@@ -328,6 +328,8 @@ class AlphaBetaAgent:
 
     hash_mb: size of the transposition table of each thread in MiB. Copies and pickles begin with empty tables, which makes no
     difference to their moves.
+
+    board_size: the only board size that the agent plays, or None for any.
     """
 
     def __init__(
@@ -341,6 +343,7 @@ class AlphaBetaAgent:
         solver: int = 0,
         solver_seconds: float | None = None,
         hash_mb: int = 16,
+        board_size: int | None = None,
     ) -> None:
         if depth is None and seconds is None and nodes is None:
             raise ValueError("a search needs a limit: depth, seconds or nodes")
@@ -351,6 +354,7 @@ class AlphaBetaAgent:
         if solver_seconds is not None and not solver:
             raise ValueError(f"solver_seconds={solver_seconds} without a solver: expected solver=1 to {NUM_SQUARES} too")
         self.name = name
+        self.board_size = board_size
         self._evaluate = evaluate
         self._evaluations: dict[int, tuple[SearchEvaluation, float]] = {}
         self._depth = NUM_SQUARES if depth is None else depth
@@ -390,6 +394,7 @@ class AlphaBetaAgent:
 
     def _results(self, positions: PositionBatch) -> npt.NDArray[np.int64]:
         """Square of the 8x8 board, value, depth and nodes of each row: [B, 4]; `NO_SQUARE` where there is no legal square."""
+        check_board_size(self, positions.board_size)
         self._evaluation(positions.board_size)
         if not self._has_compiled and (self._seconds is not None or self._solver_seconds is not None):
             self._compile(positions.board_size)
@@ -485,7 +490,6 @@ Evaluation = Literal["swh", "heur", "bench", "heuristics"]
 class _Source:
     """The source of an agent's evaluation, which is built for each board size and in each process."""
 
-    name: str
     network: NTupleNetwork | None = None
     square_table: SquareTable | None = None
 
@@ -494,8 +498,6 @@ class _Source:
             return network_evaluation(network_of_square_weights(square_weights(self.square_table, board_size), board_size))
         if self.network is None:
             return feature_evaluation(HeuristicEvaluator(), board_size)
-        if board_size != self.network.board_size:
-            raise ValueError(f"{self.name} evaluates board_size {self.network.board_size}, not {board_size}")
         return network_evaluation(self.network)
 
 
@@ -523,7 +525,7 @@ def alpha_beta_agent(
     evaluation = evaluation or "swh"
     network = None
     if file is not None and file.suffix == ".txt":
-        network = parse_league_player(file.read_text(encoding="ascii", errors="replace"), str(file))
+        network = load_league_player(file)
     elif file is not None:
         network = NTupleNetwork.load(file)
     source = f"evaluation={evaluation}" if file is None else file.name
@@ -532,11 +534,12 @@ def alpha_beta_agent(
     settings = "".join(f",{key}={value}" for key, value in limits.items() if value is not None)
     return AlphaBetaAgent(
         f"alpha_beta:{source}{settings}",
-        _Source(source, network, evaluation if network is None and evaluation != "heuristics" else None),
+        _Source(network, evaluation if network is None and evaluation != "heuristics" else None),
         depth=depth,
         seconds=seconds,
         nodes=nodes,
         solver=solver,
         solver_seconds=solver_seconds,
         hash_mb=hash_mb,
+        board_size=None if network is None else network.board_size,
     )

@@ -1,20 +1,16 @@
 """Exact endgames: the final score of perfect play, and the moves that reach it.
 
-`python -m agents.search.endgame FILE.obf` solves the positions of a file and compares with the scores that the file gives. The search
-is alpha-beta with null windows, a transposition table, cutoffs by stable discs, and moves sorted by the number of replies; it visits
-about 25 million positions per second on one core. Needs numba (extra `[fast]`).
+The search is alpha-beta with null windows, a transposition table, cutoffs by stable discs, and moves sorted by the number of replies; it
+visits about 25 million positions per second on one core. Needs numba (extra `[fast]`). `python -m agents.solve` solves files of
+positions.
 """
 
 from __future__ import annotations
 
-import argparse
-import contextlib
-import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Final, NoReturn, get_args
+from typing import Final
 
 import numpy as np
 
@@ -53,10 +49,7 @@ from agents.search.transposition import (
     upper_bound,
 )
 from othello_env.compiled import Int, Square, Word, compiled_function, inlined, kernel, lowest_square, place, popcount
-from othello_env.errors import RecordFormatError
 from othello_env.position import Position, Scoring, check_scoring
-from othello_env.records.obf import ObfEntry, read_obf
-from othello_env.squares import format_square, pass_square
 
 # Larger than every score.
 _INFINITY: Final = 127
@@ -387,212 +380,3 @@ def _remembered_square(own: Word, opp: Word, table: Table) -> int:
     """The best square that the table has for a position, or `NO_SQUARE`."""
     entry = find(table, own, opp)
     return int(best_square(table, entry)) if entry else NO_SQUARE
-
-
-@dataclass(frozen=True, slots=True)
-class _Check:
-    """What came of solving one position of a file.
-
-    score: None where the search was stopped. wrong_moves: of the moves that the file lists, those whose score differs, with the
-    score found.
-    """
-
-    entry: ObfEntry
-    score: int | None
-    best_square: int | None
-    wrong_moves: dict[int, int]
-    nodes: int
-    seconds: float
-
-    @property
-    def verdict(self) -> str:
-        """In one word."""
-        if self.score is None:
-            return "stopped"
-        if self.entry.best_score is None:
-            return "solved"
-        return "WRONG" if self.wrong_moves or self.score != self.entry.best_score else "OK"
-
-    def __str__(self) -> str:
-        """The columns of `_HEADER` after the number."""
-        entry, n = self.entry, self.entry.position.board_size
-        row = f"{entry.position.empties:7}  {_shown_score(entry.best_score):>5}  {_shown_score(self.score):>5}"
-        row += f"  {_shown_square(self.best_square, n):>4}  {self.nodes:15,}  {self.seconds:8.2f}  {self.verdict}"
-        wrong = (
-            f"{_shown_square(square, n)} has {entry.scores[square]:+d} in the file, {score:+d} found"
-            for square, score in self.wrong_moves.items()
-        )
-        return "\n        ".join([row, *wrong])
-
-
-_HEADER: Final = "number  empties   file  found  best            nodes   seconds"
-
-
-def _shown_score(score: int | None) -> str:
-    return "-" if score is None else f"{score:+d}"
-
-
-def _shown_square(square: int | None, board_size: int) -> str:
-    """A name; `-` for no square."""
-    if square is None:
-        return "-"
-    return "pass" if square == pass_square(board_size) else format_square(square, board_size)
-
-
-def _check(solver: Solver, entry: ObfEntry, *, moves: bool, seconds: float | None) -> _Check:
-    """Solve a position, and each move that the file lists if `moves`."""
-    start = time.perf_counter()
-    nodes = 0
-    wrong_moves: dict[int, int] = {}
-    score, best = None, None
-    try:
-        solution = solver.solve(entry.position, seconds=seconds)
-        nodes = solution.nodes
-        if moves and entry.scores:
-            remaining = None if seconds is None else start + seconds - time.perf_counter()
-            if remaining is not None and remaining <= 0:
-                raise SearchStoppedError("no time left for the other moves")
-            scores = solver.move_scores(entry.position, seconds=remaining)
-            nodes += solver.nodes
-            wrong_moves = {square: scores[square] for square, listed in entry.scores.items() if scores[square] != listed}
-        score, best = solution.score, next(iter(solution.pv), None)
-    except SearchStoppedError:
-        nodes += solver.nodes
-    return _Check(entry, score, best, wrong_moves, nodes, time.perf_counter() - start)
-
-
-def _read(path: str, scoring: Scoring, on_error: Callable[[RecordFormatError], object] | None) -> list[ObfEntry]:
-    """The positions of a file. Raises `OSError` or `RecordFormatError`."""
-    # What is no UTF-8 may stand in comments; elsewhere its place is named like that of any other sign.
-    with Path(path).open(encoding="utf-8-sig", errors="replace") as file:
-        return list(read_obf(file, path, scoring=scoring, on_error=on_error))
-
-
-def _progress_bar(total: int) -> Any:
-    """A context with a bar on the terminal, if there is a terminal, or with None, if there is no tqdm."""
-    try:
-        from tqdm import tqdm  # late: the only use of an optional library
-    except ImportError:
-        return contextlib.nullcontext()
-    return tqdm(total=total, unit=" positions", disable=None, dynamic_ncols=True, leave=False)
-
-
-def _fail(message: str) -> NoReturn:
-    print(f"endgame: {message}", file=sys.stderr)
-    sys.exit(2)
-
-
-def _parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        prog="python -m agents.search.endgame",
-        description="Solve the positions of OBF files and compare with the scores that the files give.",
-        epilog="Exit status: 0 if all positions were solved and have the scores of the files, 1 if not, 2 if a file cannot be read.",
-    )
-    scoring_help = "how the files' scores count empty squares (default: empties_to_winner)"
-    parser.add_argument("files", nargs="+", metavar="FILE", help="a position a line: squares, side to move, moves with their scores")
-    parser.add_argument("--scoring", choices=get_args(Scoring), default="empties_to_winner", help=scoring_help)
-    parser.add_argument("--moves", action="store_true", help="compare the scores of all listed moves, not only the best")
-    parser.add_argument("--sample", type=int, metavar="N", help="solve a random sample of so many positions (default: all)")
-    parser.add_argument("--seed", type=int, default=0, help="seed of the sample (default: 0)")
-    parser.add_argument("--keep-going", action="store_true", help="report lines that cannot be read and solve the others")
-    parser.add_argument("--hash_mb", type=int, default=64, help="size of the transposition table (default: 64)")
-    parser.add_argument("--max-seconds", type=float, metavar="S", help="give a position up after so many seconds (default: never)")
-    arguments = parser.parse_args(argv)
-    if arguments.sample is not None and arguments.sample < 1:
-        parser.error(f"--sample {arguments.sample}: expected at least 1")
-    if arguments.seed < 0:
-        parser.error(f"--seed {arguments.seed}: must not be negative")
-    if arguments.hash_mb < 1:
-        parser.error(f"--hash_mb {arguments.hash_mb}: expected at least 1")
-    if arguments.max_seconds is not None and not arguments.max_seconds > 0:
-        parser.error(f"--max-seconds {arguments.max_seconds}: expected more than 0")
-    return arguments
-
-
-def main(argv: Sequence[str] | None = None) -> None:
-    """The command line. argv: its arguments, by default those of the process."""
-    arguments = _parse_arguments(argv)
-    num_bad_lines = 0
-
-    def report(error: RecordFormatError) -> None:
-        nonlocal num_bad_lines
-        num_bad_lines += 1
-        print(f"endgame: {error}", file=sys.stderr)
-
-    try:
-        tasks = [
-            (path, number, entry)
-            for path in arguments.files
-            for number, entry in enumerate(_read(path, arguments.scoring, report if arguments.keep_going else None), 1)
-        ]
-        if not tasks and not num_bad_lines:
-            _fail(f"{', '.join(arguments.files)}: no positions")
-        if arguments.sample is not None and arguments.sample < len(tasks):
-            chosen = np.random.default_rng(arguments.seed).choice(len(tasks), arguments.sample, replace=False)
-            tasks = [tasks[place] for place in sorted(chosen)]
-        solver = Solver(arguments.scoring, hash_mb=arguments.hash_mb)
-    except OSError as error:
-        _fail(f"{error.filename}: {error.strerror}")
-    except RecordFormatError as error:
-        _fail(str(error))
-    except (MemoryError, ValueError):
-        _fail(f"no memory for a table of {arguments.hash_mb} hash_mb")
-    except KeyboardInterrupt:
-        sys.exit(130)
-
-    checks: list[_Check] = []
-    interrupted = False
-    try:
-        _check_all(tasks, solver, checks, moves=arguments.moves, seconds=arguments.max_seconds)
-    except KeyboardInterrupt:
-        interrupted = True
-    print(_totals(checks, len(tasks), num_bad_lines=num_bad_lines))
-    if interrupted:
-        sys.exit(130)
-    if num_bad_lines or any(check.verdict in ("WRONG", "stopped") for check in checks):
-        sys.exit(1)
-
-
-def _check_all(
-    tasks: Sequence[tuple[str, int, ObfEntry]], solver: Solver, checks: list[_Check], *, moves: bool, seconds: float | None
-) -> None:
-    """Solve positions one after the other, print each as soon as it is done, and add it to `checks`.
-
-    tasks: file, number of the position in it, position.
-    """
-    several_files = len({path for path, _, _ in tasks}) > 1
-    with _progress_bar(len(tasks)) as progress:
-
-        def write(line: str) -> None:
-            with contextlib.nullcontext() if progress is None else progress.external_write_mode():
-                print(line, flush=True)
-
-        write(_HEADER)
-        previous = None
-        for path, number, entry in tasks:
-            if several_files and path != previous:
-                write(path)
-                previous = path
-            check = _check(solver, entry, moves=moves, seconds=seconds)
-            checks.append(check)
-            write(f"{number:6}  {check}")
-            if progress is not None:
-                progress.update()
-
-
-def _totals(checks: Sequence[_Check], num_tasks: int, *, num_bad_lines: int) -> str:
-    """The last line: counts of positions and of the causes of the exit status, nodes, time, speed."""
-    verdicts = [check.verdict for check in checks]
-    nodes, seconds = sum(check.nodes for check in checks), sum(check.seconds for check in checks)
-    counts = [f"positions: {len(checks)}" if len(checks) == num_tasks else f"interrupted; positions: {len(checks)} of {num_tasks}"]
-    counts.append(f"wrong: {verdicts.count('WRONG')}")
-    if "stopped" in verdicts:
-        counts.append(f"stopped: {verdicts.count('stopped')}")
-    if num_bad_lines:
-        counts.append(f"bad lines: {num_bad_lines}")
-    rate = nodes / seconds / 1e6 if seconds else 0.0
-    return f"{', '.join(counts)}; {nodes:,} nodes in {seconds:.2f} s, {rate:.1f} million nodes/s"
-
-
-if __name__ == "__main__":
-    main()

@@ -20,7 +20,7 @@ from typing import Any, Final, Literal, NamedTuple, get_args
 import numpy as np
 import numpy.typing as npt
 
-from agents.base import Moves
+from agents.base import Moves, check_board_size
 from agents.board import mixed_result
 from agents.ntuple.network import NTupleEvaluator, NTupleNetwork
 from agents.search.leaf import AfterstateEvaluator, Evaluation, Evaluator, RolloutEvaluator
@@ -518,14 +518,16 @@ def _add_noise(tree: Tree, games: npt.NDArray[np.int64], settings: SearchSetting
 
 @dataclass(frozen=True, slots=True)
 class MCTSAgent:
-    """Plays the move of a tree search."""
+    """Plays the move of a tree search. board_size: the only one that the evaluator can evaluate, or None for any."""
 
     name: str
     evaluator: Evaluator
     settings: SearchSettings
+    board_size: int | None = None
 
     def select_moves(self, positions: PositionBatch, rng: np.random.Generator) -> Moves:
         """See `Agent`."""
+        check_board_size(self, positions.board_size)
         return search(positions, self.evaluator, settings=self.settings, rng=rng).moves
 
 
@@ -542,8 +544,10 @@ def mcts_agent(file: Path | None = None, *, simulations: int = 200, method: Meth
     name += f",method={method}" if method != "puct" else ""
     name += f",rollouts={rollouts}" if rollouts not in (None, 1) else ""
     if file is not None:
-        network = AfterstateEvaluator(NTupleEvaluator(NTupleNetwork.load(file)), temperature=_NETWORK_TEMPERATURE)
-        return MCTSAgent(name, network, SearchSettings(simulations=simulations, method=method, gumbel_scale=0.0))
+        network = NTupleNetwork.load(file)
+        evaluator = AfterstateEvaluator(NTupleEvaluator(network), temperature=_NETWORK_TEMPERATURE)
+        settings = SearchSettings(simulations=simulations, method=method, gumbel_scale=0.0)
+        return MCTSAgent(name, evaluator, settings, network.board_size)
     settings = SearchSettings(
         simulations=simulations,
         method=method,

@@ -106,6 +106,23 @@ def test_legal_moves_and_flips_are_the_same_on_ten_million_boards(board_size: in
         test_legal_moves_and_flips_are_the_same_on_a_million_boards(board_size, rng)
 
 
+@pytest.mark.parametrize("board_size", BOARD_SIZES)
+def test_a_move_of_a_single_position_is_the_same(board_size: int, rng: np.random.Generator) -> None:
+    play_move = compiled.compile_play_move()
+    outcomes = {"the other side": 0, "the same side again": 0, "over": 0}
+    owns, opps = scattered(board_size, 4_000, rng)
+    opps[1::2] &= rng.integers(1 << 64, size=2_000, dtype=np.uint64) & rng.integers(1 << 64, size=2_000, dtype=np.uint64)
+    opps[3::4] &= rng.integers(1 << 64, size=1_000, dtype=np.uint64) & rng.integers(1 << 64, size=1_000, dtype=np.uint64)
+    for own, opp in zip(owns.tolist(), opps.tolist(), strict=True):  # many of them with few discs to flip
+        for square in bitboard.squares_of(bitboard.legal_moves(own, opp, board_size)):
+            expected = bitboard.play_move(own, opp, square, board_size)
+            found = play_move(own, opp, square, board_size)
+            assert found == expected
+            assert {type(value) for value in found} == {int}
+            outcomes["over" if not expected[2] else "the other side" if expected[3] else "the same side again"] += 1
+    assert min(outcomes.values()) > 30, outcomes
+
+
 @pytest.mark.parametrize("auto_pass", [True, False])
 @pytest.mark.parametrize("board_size", BOARD_SIZES)
 def test_whole_games_are_the_same(board_size: int, auto_pass: bool) -> None:
@@ -260,6 +277,22 @@ def test_numba_is_loaded_when_it_is_worth_it_and_not_switched_off(size: int, env
     result = in_a_fresh_process(code, **environment)
     assert result[0] == loaded
     assert result == [loaded, in_a_fresh_process(code, OTHELLO_ENV_COMPILED="0")[1]]
+
+
+def test_single_games_load_numba_only_once_a_program_has_played_many() -> None:
+    code = (
+        "import sys\n"
+        "from othello_env import Position, backend\n"
+        "backend.WORTHWHILE_MOVES = 100\n"
+        "for game in range(4):\n"
+        "    position = Position.start()\n"
+        "    for _ in range(40): position = position.play(position.legal_squares()[0])\n"
+        "    print('numba' in sys.modules)\n"
+        "print(position.black, position.white)"
+    )
+    discs = in_a_fresh_process(code, OTHELLO_ENV_COMPILED="0")
+    assert discs[:4] == ["False"] * 4
+    assert in_a_fresh_process(code) == ["False", "False", "True", "True", *discs[4:]]
 
 
 def test_a_numba_that_cannot_be_imported_is_named_in_a_warning_and_numpy_does_the_work() -> None:

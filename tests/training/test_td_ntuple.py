@@ -332,6 +332,27 @@ Change = Callable[[dict[str, dict[str, Any]], dict[str, Any]], Any]
         lambda parts, about: parts[MEMBER].update(previous=parts[MEMBER]["previous"] + (1 << 30)),
         lambda parts, about: parts[MEMBER].update(own=parts[MEMBER]["opp"]),
         lambda parts, about: parts[MEMBER].update(random_words=np.zeros_like(parts[MEMBER]["random_words"])),
+        lambda parts, about: parts[MEMBER].update(previous=parts[MEMBER]["previous"] - (1 << 30)),
+        lambda parts, about: parts[MEMBER].update(previous=parts[MEMBER]["previous"].astype(np.int64)),
+        lambda parts, about: parts[MEMBER].update(own=parts[MEMBER]["own"] | np.uint64(1)),  # a1 of 8x8 lies outside of 6x6
+        lambda parts, about: parts[MEMBER].update(opp=0 * parts[MEMBER]["opp"]),  # nobody can move
+        lambda parts, about: parts[MEMBER].update(side=parts[MEMBER]["side"] + np.uint8(2)),
+        lambda parts, about: parts[MEMBER].update(previous_side=parts[MEMBER]["side"] + np.uint8(2)),
+        lambda parts, about: parts[MEMBER].update(greedy_side=parts[MEMBER]["side"] + np.uint8(3)),
+        lambda parts, about: parts[MEMBER].update(random_plies=parts[MEMBER]["random_plies"] - 100),
+        lambda parts, about: parts[MEMBER].update(errors=np.full_like(parts[MEMBER]["errors"], np.inf)),
+        lambda parts, about: parts[MEMBER].update(errors=np.full_like(parts[MEMBER]["errors"], -1)),
+        lambda parts, about: parts[MEMBER].update(unknown=np.zeros(1)),
+        lambda parts, about: about.update(games_done=10**9),
+        lambda parts, about: about.update(games_done=-1),
+        lambda parts, about: about.update(games_done=1.0),
+        lambda parts, about: about.update(positions_done=10**9),
+        lambda parts, about: about.update(positions_done=-(10**9)),
+        lambda parts, about: about.update(games_done=10**9, positions_done=10**8),
+        lambda parts, about: about.update(errors=[1.0]),
+        lambda parts, about: about.update(errors=[float("nan"), 3]),
+        lambda parts, about: about["settings"].update(games=0),
+        lambda parts, about: about["settings"].update(games=1e9),
     ],
 )
 def test_a_checkpoint_with_other_things_in_it_is_refused(tmp_path: Path, change: Change) -> None:
@@ -339,13 +360,15 @@ def test_a_checkpoint_with_other_things_in_it_is_refused(tmp_path: Path, change:
     parts, about = read_checkpoint(tmp_path / "state", CHECKPOINT_KIND)
     change(parts, about)
     write_checkpoint(tmp_path / "state", CHECKPOINT_KIND, parts=parts, about=about)
-    with pytest.raises(CheckpointError, match="not a checkpoint to go on from"):
+    with pytest.raises(CheckpointError, match="not a checkpoint to resume from"):
         Learner.load(tmp_path / "state")
 
 
-def test_a_gpu_is_refused_in_one_line() -> None:
-    with pytest.raises(SystemExit, match=r"^td_ntuple: device cuda: td_ntuple learns on the CPU alone[^\n]*$"):
+def test_a_gpu_is_refused_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stopped:
         main(["--device", "cuda"])
+    assert stopped.value.code == 2
+    assert capsys.readouterr().err == "td_ntuple: device cuda: td_ntuple runs on the CPU only; use --device auto or cpu\n"
 
 
 def test_presets_are_settings_that_can_be_used() -> None:

@@ -292,7 +292,7 @@ def test_more_depth_is_stronger(rng: np.random.Generator) -> None:
     ("spec", "message"),
     [
         ("alpha_beta:depth=0", "depth=0: expected 1 to 64"),
-        ("alpha_beta:depth=2.5", "depth=2.5; expected int"),
+        ("alpha_beta:depth=2.5", "depth=2.5; expected an integer"),
         ("alpha_beta:nodes=0", "nodes=0: expected 1 to"),
         ("alpha_beta:seconds=0", "seconds=0.0: expected a positive number"),
         ("alpha_beta:seconds=nan", "seconds=nan: expected a positive number"),
@@ -306,8 +306,8 @@ def test_more_depth_is_stronger(rng: np.random.Generator) -> None:
         ("alpha_beta:evaluation=best", "evaluation=best; expected one of swh, heur, bench, heuristics"),
         ("alpha_beta:/does/not/exist", "'/does/not/exist': no such file"),
         ("alpha_beta:/does/not/exist.txt", "no such file: '/does/not/exist.txt'"),
-        ("alpha_beta:width=3", "'width=3' is no parameter of it, or comes twice; expected alpha_beta:[FILE],evaluation="),
-        ("alpha_beta:depth=3,width=3", "depth=3,width=3; expected int in alpha_beta:[FILE],evaluation="),
+        ("alpha_beta:width=3", "no parameter 'width'; expected alpha_beta:[FILE],evaluation="),
+        ("alpha_beta:depth=3,width=3", "no parameter 'width'; expected alpha_beta:[FILE],evaluation="),
         ("alpha_beta:depth=100000000000000000000000", "expected 1 to 64"),
         ("alpha_beta:solver=65", "expected 0 to 64"),
         ("alpha_beta:nodes=100000000000000000000000", "expected 1 to"),
@@ -331,7 +331,7 @@ def test_a_network_from_a_file_is_searched_whatever_its_format(tmp_path: Path, r
     agent = make_agent(f"alpha_beta:{tmp_path / 'six.safetensors'},depth=3,solver=8")
     assert agent.name == "alpha_beta:six.safetensors,depth=3,solver=8"
     assert len(agent.select_moves(PositionBatch.start(3, 6), rng)) == 3
-    with pytest.raises(ValueError, match="six.safetensors evaluates board_size 6, not 8"):
+    with pytest.raises(ValueError, match="six.safetensors,depth=3,solver=8 plays on board_size 6, not 8"):
         agent.select_moves(PositionBatch.start(3), rng)
     text = tmp_path / "player.txt"
     text.write_text("1\n2 2\n0 1\n7 6\n" + " ".join(str(float(weight)) for weight in rng.normal(size=9)) + "\n")
