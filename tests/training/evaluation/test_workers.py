@@ -41,6 +41,7 @@ PLAYERS: dict[str, Player] = {
     "ntuple": "ntuple",
     "dying_later": faulty_agents.dying_later,
     "slow_at_first": faulty_agents.slow_at_first,
+    "slow_construction": faulty_agents.slow_construction,
     "with_a_child": faulty_agents.with_a_child,
 }
 
@@ -162,6 +163,18 @@ def test_one_death_of_a_process_that_constructs_an_agent_may_have_another_cause(
         pool.build_players()
         pool.play(blocks_of("once", "random", 1, 1), records.append)
     assert [record.reason for record in records] == ["played out"] * 2
+
+
+def test_what_another_agent_left_in_the_process_is_not_blamed_on_a_construction(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thread of the first block's agent ends the process while the second block's agent is constructed."""
+    monkeypatch.setattr(workers, "_MAX_BUILD_DEATHS", 1)
+    blocks = [*blocks_of("dying_later", "random", 1, 1), *shifted(blocks_of("slow_construction", "random", 1, 1), 100)]
+    records: list[GameRecord] = []
+    with WorkerPool(some("dying_later", "random", "slow_construction"), 1, move_seconds=30.0) as pool:
+        pool.play(blocks, records.append)
+        assert len(pool._workers) == 1
+        assert pool._workers[0].is_fresh is False
+    assert {record.reason for record in records if record.game >= 100} == {"played out"}
 
 
 @pytest.mark.parametrize(
