@@ -75,6 +75,22 @@ def test_agents_can_be_pickled_for_worker_processes(agent: Agent, rng: np.random
     assert moves[0] == moves[1]
 
 
+@pytest.mark.parametrize(
+    ("rows", "first", "counts"),
+    [([0, 0, 1, 3, 3, 3], [0, 2, 3], [2, 1, 3]), ([1, 1, 2], [0, 2], [2, 1]), ([5], [0], [1]), ([0], [0], [1]), ([], [], [])],
+)
+def test_groups_are_the_entries_of_one_row_whichever_row_comes_first(rows: list[int], first: list[int], counts: list[int]) -> None:
+    found = groups_of(np.array(rows, dtype=np.int64))
+    assert [part.tolist() for part in found] == [first, counts]
+
+
+def test_a_position_without_a_move_passes_wherever_it_stands_in_the_batch() -> None:
+    over, start = Position.parse("X" * 64 + "X"), Position.start()
+    for order in ([over, start, start], [start, over, start], [start, start, over]):
+        moves = make_agent("greedy").select_moves(PositionBatch.from_positions(order), np.random.default_rng(0))
+        assert [move == PASS for move in moves] == [position.is_over for position in order]
+
+
 def test_the_highest_value_of_each_row_is_chosen() -> None:
     rows = np.array([0, 0, 2, 2, 2, 5])
     values = np.array([1.0, 2.0, -3.0, -1.0, -2.0, -9.0])
@@ -133,27 +149,6 @@ def test_a_policy_value_network_plays_on_its_board_size_alone(simulations: int, 
     check_board_size(agent, 6)
     with pytest.raises(ValueError, match="plays on board_size 6, not 8"):
         check_board_size(agent, 8)
-
-
-@pytest.mark.parametrize(
-    ("rows", "first", "counts"),
-    [
-        ([0, 0, 1, 2, 2, 2], [0, 2, 3], [2, 1, 3]),
-        ([1, 1, 4], [0, 2], [2, 1]),  # the first row has no entries
-        ([7], [0], [1]),
-        ([0], [0], [1]),
-        ([], [], []),
-    ],
-)
-def test_entries_are_grouped_by_row(rows: list[int], first: list[int], counts: list[int]) -> None:
-    found = groups_of(np.array(rows, dtype=np.int64))
-    assert [array.tolist() for array in found] == [first, counts]
-
-
-def test_a_position_without_moves_in_the_first_row_has_the_pass_and_leaves_the_others_theirs() -> None:
-    over, running = Position.parse("X" * 63 + "- X"), Position.parse("-OX" + "-" * 61 + "X")
-    moves = make_agent("greedy").select_moves(PositionBatch.from_positions([over, running, over]), np.random.default_rng(0))
-    assert moves.tolist() == [PASS, 0, PASS]
 
 
 def test_values_are_tied_within_the_tolerance_alone() -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import random
 import shlex
@@ -443,3 +444,21 @@ def interrupting() -> Agent:
         return moves
 
     return faulty_agents.Faulty("interrupting", fail, empties=64)
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(("terminal", "redraws"), [("xterm", True), ("dumb", False)])
+def test_the_table_is_drawn_again_only_on_terminals_that_understand_it(
+    terminal: str, redraws: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown = Terminal()
+    monkeypatch.setattr(sys, "stderr", shown)
+    monkeypatch.setenv("TERM", terminal)
+    monkeypatch.setattr("training.evaluation.tournament._SHOW_SECONDS", 0.0)
+    main(["random", "greedy", "--games", "20", "--workers", "0", "--out", str(tmp_path / "out")])
+    assert ("\x1b[" in shown.getvalue()) == redraws
+    assert "20/20 games" in shown.getvalue()
