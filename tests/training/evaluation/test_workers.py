@@ -144,6 +144,7 @@ def test_an_agent_that_hangs_or_dies_before_its_first_game_forfeits_all_and_the_
             assert record.reason == "played out"
             continue
         assert (record.reason, record.detail, record.moves) == (reason, detail, "")
+        assert (record.black, record.white) == ((player, "random") if game % 2 == 0 else ("random", player))
         assert record.black_score == (0.0 if record.black == player else 1.0)
         assert record.disc_difference == Position.parse(record.opening).score("discs")
 
