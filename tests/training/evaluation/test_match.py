@@ -97,10 +97,13 @@ def test_batches_grow_from_the_first_to_the_largest_size() -> None:
             sizes.append(len(positions))  # one of the two games of each pair
         return first_legal(positions, rng)
 
-    match = Match(Scripted("one", note), Scripted("two"), [Position.start()] * 30, batch_size=16, first_batch_size=4)
+    play_out(Match(Scripted("one", note), Scripted("two"), [Position.start()] * 30, batch_size=16, first_batch_size=4))
+    assert sizes == [2, 4, 8, 8, 8]
+
+
+def play_out(match: Match) -> None:
     while match.step():
         pass
-    assert sizes == [2, 4, 8, 8, 8]
 
 
 def test_a_match_in_progress_has_the_result_of_its_complete_pairs() -> None:
@@ -124,6 +127,21 @@ def test_a_match_in_progress_has_the_result_of_its_complete_pairs() -> None:
     assert match.result.disc_differences.tolist() == whole.disc_differences.tolist()
     assert match.result.distinct_pairs == whole.distinct_pairs
     assert not match.step()
+
+
+def test_a_batch_counts_once_wherever_a_match_is_interrupted() -> None:
+    class Interrupting(list[Any]):
+        def append(self, item: Any) -> None:
+            super().append(item)
+            raise KeyboardInterrupt
+
+    openings = [Position.start()] * 4
+    match = Match(make_agent("random"), make_agent("random"), openings, batch_size=4)
+    match._boards = Interrupting()
+    with pytest.raises(KeyboardInterrupt):
+        play_out(match)
+    assert match.result.games == 4
+    assert match.result.disc_differences.tolist() == play_match(*match._agents, openings, batch_size=4).disc_differences[:2].tolist()
 
 
 def test_games_are_told_when_they_end() -> None:
