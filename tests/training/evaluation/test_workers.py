@@ -84,10 +84,10 @@ def test_games_do_not_depend_on_the_number_of_workers() -> None:
     [("hanging", "timeout", "no answer in 0.6 s"), ("dying", "died", "its process ended, exit code 7")],
 )
 def test_an_agent_that_hangs_or_dies_loses_and_the_rest_goes_on(player: str, reason: str, detail: str) -> None:
-    blocks = [*blocks_of(player, "random", 1, 2), *shifted(blocks_of("random", "greedy", 1, 2), 100)]
+    blocks = [*blocks_of(player, "random", 1, 1), *shifted(blocks_of("random", "greedy", 1, 2), 100)]
     records = played(blocks, 2, move_seconds=0.6)
     failed = [record for record in records.values() if record.reason != "played out"]
-    assert len(failed) >= 3
+    assert failed
     for record in failed:
         assert (record.reason, record.detail) == (reason, detail)
         assert player in (record.black, record.white)
@@ -154,7 +154,7 @@ def test_of_two_agents_that_cannot_be_used_the_one_to_move_first_loses() -> None
     white = Game.parse("f5").final
     openings = (Game((), black), Game((), white))
     block = Block(Pairs(0, ("dying_construction", "dying_import"), openings, (0,)), (0, 1, 2, 3))
-    records = played([block], 1)
+    records = played([block], 2)
     assert [records[game].black_score for game in range(4)] == [0.0, 0.0, 1.0, 1.0]
 
 
