@@ -1,7 +1,8 @@
-"""Which code does the array work of `PositionBatch`: NumPy, or the same kernel compiled with numba. The results are identical.
+"""The choice between NumPy and the same kernel compiled with numba. The results are identical.
 
-numba is used where it is installed (extra `[fast]`). It is imported when a batch of at least `WORTHWHILE` rows, or a deep perft,
-first needs it, because that takes most of a second; from then on it serves batches of every size. The environment variable
+numba is used where it is installed (extra `[fast]`). It is imported when a batch of at least `WORTHWHILE` rows, a deep perft, or the
+`WORTHWHILE_MOVES`-th move of single positions first needs it, because that takes most of a second; from then on it serves batches of
+every size, and single positions from the `WORTHWHILE_MOVES`-th move on. The environment variable
 `OTHELLO_ENV_COMPILED=0` or `use_numpy()` switch it off, `OTHELLO_ENV_THREADS` limits its threads.
 """
 
@@ -16,7 +17,11 @@ from typing import Any, Final
 
 import numpy.typing as npt
 
+from othello_env import bitboard
+from othello_env.bitboard import PlayMove
+
 WORTHWHILE: Final = 256
+WORTHWHILE_MOVES: Final = 20_000
 
 # Handing rows to a thread takes as long as the kernel takes for some ten thousand.
 _ROWS_PER_THREAD: Final = 32768
@@ -35,18 +40,41 @@ class _State:
 
     module: Any = None
     wanted: bool = _is_wanted()
+    num_moves: int = 0
     pool: ThreadPoolExecutor | None = None
 
 
 def use_compiled() -> bool:
     """Have the compiled kernel do the work, and import it at once. Returns whether it does: it needs numba."""
     _State.wanted = True
-    return compiled(WORTHWHILE) is not None
+    _choose_play_move()
+    return _State.module is not None
 
 
 def use_numpy() -> None:
     """Have NumPy do the work, from now on."""
+    global play_move
     _State.wanted, _State.module = False, None
+    play_move = bitboard.play_move
+
+
+def _choose_play_move() -> None:
+    """Bind `play_move` to compiled code where it is wanted, and import that."""
+    global play_move
+    module = compiled(WORTHWHILE)
+    play_move = bitboard.play_move if module is None else module.compile_play_move()
+
+
+def _count_and_play(own: int, opp: int, square: int, n: int) -> tuple[int, int, int, int]:
+    """`bitboard.play_move`, until it has been called so often that importing the compiled code pays."""
+    _State.num_moves += 1
+    if _State.num_moves >= WORTHWHILE_MOVES:
+        _choose_play_move()
+    return bitboard.play_move(own, opp, square, n)
+
+
+play_move: PlayMove = _count_and_play
+"""What `Position.play` calls, see `bitboard.play_move`. Look it up in this module at every call: it changes."""
 
 
 def compiled(num_rows: int) -> Any:

@@ -11,6 +11,7 @@ have a sideways part may not leave the board at one edge and come back at the ot
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
@@ -135,6 +136,49 @@ def flips(own: Bits, opp: Bits, move: Bits, n: int) -> Bits:
     return flipped
 
 
+PlayMove = Callable[[int, int, int, int], tuple[int, int, int, int]]
+"""The type of `play_move`."""
+
+
+def play_move(own: int, opp: int, square: int, n: int) -> tuple[int, int, int, int]:
+    """Play a legal move on one board, and pass for a side that has no move.
+
+    own, opp: discs of the side to move and of the other side. Returns discs of the side to move next and of the other side, the legal
+    moves, and 1 if the side to move has changed, 0 if the same side moves again. Legal moves are 0 only where the game is over. Nothing
+    is checked.
+    """
+    placed = 1 << square
+    placed |= flips(own, opp, placed, n)
+    after_own, after_opp = opp & ~placed, own | placed
+    moves = legal_moves(after_own, after_opp, n)
+    if not moves:
+        again = legal_moves(after_opp, after_own, n)
+        if again:
+            return after_opp, after_own, again, 0
+    return after_own, after_opp, moves, 1
+
+
+# For each byte of a bitboard the squares of each of its values, ascending.
+_BYTE_SQUARES: Final = tuple(
+    tuple(tuple(first + place for place in range(8) if value >> place & 1) for value in range(256)) for first in range(0, 64, 8)
+)
+_RANK_1, _RANK_2, _RANK_3, _RANK_4, _RANK_5, _RANK_6, _RANK_7, _RANK_8 = _BYTE_SQUARES
+
+
+def squares_of(bits: int) -> tuple[int, ...]:
+    """Return the squares of a set, ascending. bits: an int below 2**64."""
+    return (
+        _RANK_1[bits & 255]
+        + _RANK_2[bits >> 8 & 255]
+        + _RANK_3[bits >> 16 & 255]
+        + _RANK_4[bits >> 24 & 255]
+        + _RANK_5[bits >> 32 & 255]
+        + _RANK_6[bits >> 40 & 255]
+        + _RANK_7[bits >> 48 & 255]
+        + _RANK_8[bits >> 56]
+    )
+
+
 def popcount(bits: BitboardArray) -> npt.NDArray[np.uint8]:
     """The number of squares in each element of `bits`, uint64 of one or more axes. For an int use `int.bit_count`."""
     numpy_1 = not hasattr(np, "bitwise_count")
@@ -163,8 +207,16 @@ def sample_squares(bits: BitboardArray, rng: np.random.Generator) -> npt.NDArray
 
     bits: [B] uint64. Returns [B] uint8. Takes 32 random bits an element, so the chances differ by less than 2**-26.
     """
+    return pick_squares(bits, rng.integers(1 << 32, size=bits.shape, dtype=np.uint32))
+
+
+def pick_squares(bits: BitboardArray, random_words: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint8]:
+    """The square of each set that a random word picks: number `word * size >> 32` of its squares, ascending; 64 for the empty set.
+
+    bits: [B] uint64. random_words: [B] uint32. Returns [B] uint8.
+    """
     prefix = _byte_prefix_counts(bits)
-    rank = rng.integers(1 << 32, size=bits.shape, dtype=np.uint32).astype(np.uint64)
+    rank = random_words.astype(np.uint64)
     rank *= prefix >> 56
     rank >>= 32
     # The top bit of byte i says: the first i + 1 bytes hold no more than `rank` squares. Their number is the byte to look in.

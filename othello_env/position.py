@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from operator import index
 from typing import Final, Literal, NoReturn, SupportsIndex, get_args
 
-from othello_env.bitboard import FULL, flips, legal_moves, start_discs
+from othello_env import backend
+from othello_env.bitboard import FULL, legal_moves, squares_of, start_discs
 from othello_env.errors import IllegalMoveError, RecordFormatError
 from othello_env.squares import BOARD_SIZES, check_board_size, format_square, parse_square, pass_square
 
@@ -62,7 +62,7 @@ class Position:
         check_board_size(self.board_size)
         both = self.own & self.opp
         if both > 0:
-            raise ValueError(f"square {format_square(_lowest(both), self.board_size)} holds discs of both sides")
+            raise ValueError(f"square {format_square(squares_of(both)[0], self.board_size)} holds discs of both sides")
         raise ValueError(
             f"own {self.own:#x}, opp {self.opp:#x}, side_to_move {self.side_to_move}: no {self.board_size}x{self.board_size} position"
         )
@@ -140,7 +140,7 @@ class Position:
     def legal_squares(self) -> tuple[int, ...]:
         """What `play` accepts, ascending: squares; only the pass where it is forced; nothing where the game is over."""
         if self.legal_moves:
-            return tuple(_squares(self.legal_moves))
+            return squares_of(self.legal_moves)
         return (pass_square(self.board_size),) if self.must_pass else ()
 
     @property
@@ -161,13 +161,16 @@ class Position:
         `IllegalMoveError` for a move that is not in `legal_squares()`, `RecordFormatError` for a name of no square, `TypeError`
         for what is neither a name nor an integer.
         """
-        square = parse_square(move, self.board_size) if isinstance(move, str) else index(move)
-        if 0 <= square < self.board_size**2 and self.legal_moves >> square & 1:
-            placed = 1 << square
-            flipped = flips(self.own, self.opp, placed, self.board_size)
-            after = Position(self.opp ^ flipped, self.own | flipped | placed, 1 - self.side_to_move, self.board_size)
-            return after if after.legal_moves or not auto_pass else after.resolve_pass()
-        if square == pass_square(self.board_size) and self.must_pass:
+        n = self.board_size
+        square = move if type(move) is int else parse_square(move, n) if isinstance(move, str) else index(move)
+        if 0 <= square < n * n and self.legal_moves >> square & 1:
+            own, opp, moves, changed = backend.play_move(self.own, self.opp, square, n)
+            if changed:
+                return _trusted(own, opp, 1 - self.side_to_move, n, moves)
+            if auto_pass:
+                return _trusted(own, opp, self.side_to_move, n, moves)
+            return _trusted(opp, own, 1 - self.side_to_move, n, 0)
+        if square == n * n and self.must_pass:
             return self.resolve_pass()
         raise IllegalMoveError(self._explain_illegal(square))
 
@@ -203,11 +206,19 @@ class Position:
         return (difference > 0) - (difference < 0)
 
 
-def _lowest(bits: int) -> int:
-    return (bits & -bits).bit_length() - 1
+_new = Position.__new__
+# Slots are set past the frozen dataclass's own check, which would refuse it.
+_set_own, _set_opp, _set_side, _set_size, _set_moves = (
+    getattr(Position, name).__set__ for name in ("own", "opp", "side_to_move", "board_size", "legal_moves")
+)
 
 
-def _squares(bits: int) -> Iterator[int]:
-    while bits:
-        yield _lowest(bits)
-        bits &= bits - 1
+def _trusted(own: int, opp: int, side_to_move: int, board_size: int, moves: int) -> Position:
+    """A position from values that are known to fit each other: nothing is checked, no legal moves are generated."""
+    position = _new(Position)
+    _set_own(position, own)
+    _set_opp(position, opp)
+    _set_side(position, side_to_move)
+    _set_size(position, board_size)
+    _set_moves(position, moves)
+    return position

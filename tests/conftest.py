@@ -35,10 +35,10 @@ def either_backend(request: pytest.FixtureRequest) -> Iterator[None]:
     """Runs a test twice: with NumPy doing the array work, and with compiled code, for batches of any size."""
     if request.param == "compiled" and importlib.util.find_spec("numba") is None:
         pytest.skip("numba is not installed")
-    before = backend._State.module, backend._State.wanted
+    before = backend._State.module, backend._State.wanted, backend.play_move
     if request.param == "compiled":
         assert backend.use_compiled()
     else:
         backend.use_numpy()
     yield
-    backend._State.module, backend._State.wanted = before
+    backend._State.module, backend._State.wanted, backend.play_move = before

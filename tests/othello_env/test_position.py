@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from othello_env import BLACK, PASS, WHITE, IllegalMoveError, Position, RecordFormatError
 from tests import oracle
@@ -39,6 +40,16 @@ def test_play_agrees_with_the_oracle(position: Position) -> None:
         after = oracle.play(board, sign, square)
         assert str(position.play(square)) == oracle.text(after, oracle.next_side(after, sign))
         assert str(position.play(square, auto_pass=False)) == oracle.text(after, oracle.other(sign))
+
+
+@given(positions, st.booleans())
+def test_what_play_returns_is_a_position_like_any_other(position: Position, auto_pass: bool) -> None:
+    for square in position.legal_squares():
+        after = position.play(square, auto_pass=auto_pass)
+        checked = Position(after.own, after.opp, after.side_to_move, after.board_size)
+        assert after == checked
+        assert hash(after) == hash(checked)
+        assert after.legal_moves == checked.legal_moves
 
 
 @given(positions)

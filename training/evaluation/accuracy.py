@@ -26,11 +26,11 @@ from othello_env.agent import Agent, Moves, ask_agent
 from othello_env.backend import num_threads
 from othello_env.batch import PositionBatch
 from othello_env.command import Parser, Progress, command, seed
-from othello_env.errors import RecordFormatError
 from othello_env.game import Game
 from othello_env.position import COLOR_NAMES, Position, Scoring
 from othello_env.squares import BOARD_SIZES
-from training.evaluation.match import Z_95, score_interval
+from training.evaluation.openings import load_games
+from training.evaluation.results import Z_95, score_interval
 
 if TYPE_CHECKING:
     from agents.search.endgame import Solver
@@ -329,24 +329,6 @@ def _mean_interval(lost: npt.NDArray[np.int64], sources: npt.NDArray[np.int64]) 
     squares = float(((observations - mean) ** 2).sum()) + _SMALLEST_LOSS**2
     half_width = Z_95 * math.sqrt(squares) / len(observations)
     return max(0.0, mean - half_width), mean + half_width
-
-
-def load_games(path: Path, *, board_size: int = 8) -> list[Game]:
-    """Read a file with one transcript per line ("f5d6c3..."). Empty lines and comments after `#` are skipped.
-
-    Raises `RecordFormatError` with the line for an invalid transcript, and for a file without games; `OSError` for a file that cannot be
-    read.
-    """
-    games: list[Game] = []
-    for number, line in enumerate(path.read_text(encoding="utf-8-sig", errors="replace").split("\n"), 1):
-        text = line.partition("#")[0].strip()
-        try:
-            games += [Game.parse(text, Position.start(board_size))] if text else []
-        except ValueError as error:
-            raise RecordFormatError(f"{path}, line {number}: {error}") from None
-    if not games:
-        raise RecordFormatError(f"{path} contains no games")
-    return games
 
 
 def format_accuracy(results: Sequence[tuple[str, Sequence[BandAccuracy]]]) -> str:

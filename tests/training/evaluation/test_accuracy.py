@@ -15,7 +15,6 @@ from agents import make_agent
 from agents.search.endgame import Solver
 from othello_env import Game, Position, PositionBatch
 from othello_env.agent import AgentError, Moves
-from othello_env.errors import RecordFormatError
 from othello_env.position import Scoring
 from othello_env.squares import parse_square
 from tests.conftest import REPOSITORY
@@ -27,11 +26,11 @@ from training.evaluation.accuracy import (
     exact_solvers,
     format_accuracy,
     judge_games,
-    load_games,
     main,
     measure_accuracy,
 )
-from training.evaluation.match import score_interval
+from training.evaluation.openings import load_games
+from training.evaluation.results import score_interval
 
 # After a3 and White's a4 Black wins 9 to 7; after a4 and White's a3 he loses 7 to 9.
 WIN_OR_LOSS = Position.parse(
@@ -333,18 +332,6 @@ def test_the_table_has_a_line_for_each_band_with_moves() -> None:
     header, row = format_accuracy([("one", [band, empty])]).splitlines()
     assert len(header) == len(row)
     assert " ".join(row.split()) == "one 5-8 200 75.0% (70.0% to 80.0%) 50.0% (40.0% to 60.0%) 2.50 (2.00 to 3.00)"
-
-
-def test_games_are_read_with_comments_and_errors_name_the_line(tmp_path: Path) -> None:
-    path = tmp_path / "games.txt"
-    path.write_text("# two games\nf5d6c3\n\nF5 F6 # the second\n")
-    assert load_games(path) == [Game.parse("f5d6c3"), Game.parse("f5f6")]
-    path.write_text("f5d6\nf5a1\n")
-    with pytest.raises(RecordFormatError, match=r"games.txt, line 2: move 2: a1 is illegal"):
-        load_games(path)
-    path.write_text("# nothing\n")
-    with pytest.raises(RecordFormatError, match="contains no games"):
-        load_games(path)
 
 
 def test_the_command_prints_a_table_for_each_agent_that_repeats(capsys: pytest.CaptureFixture[str]) -> None:

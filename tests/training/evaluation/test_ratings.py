@@ -10,21 +10,21 @@ import numpy.typing as npt
 import pytest
 from scipy.special import ndtr, ndtri
 
-from othello_env import Position
 from tests.training.evaluation.commands import stopped_line
-from training.evaluation.journal import GameRecord, Journal, Reason
+from training.evaluation.journal import GameRecord, Journal
 from training.evaluation.ratings import Ratings, fit_ratings, format_ratings, parse_anchor
 from training.evaluation.ratings.__main__ import main
 from training.evaluation.ratings.fit import MAX_PLAYERS
 from training.evaluation.ratings.likelihood import Likelihood
-from training.evaluation.standings import PairCounts, Standings
+from training.evaluation.standings import Standings
 
 Floats = npt.NDArray[np.float64]
+Counts = npt.NDArray[np.int64]
 
 ELO = 400 / math.log(10)
 
 
-def counted(cells: Mapping[tuple[int, int], int]) -> PairCounts:
+def counted(cells: Mapping[tuple[int, int], int]) -> Counts:
     """[3, 3] from (result with Black, result with White): how many pairs."""
     counts = np.zeros((3, 3), dtype=np.int64)
     for cell, number in cells.items():
@@ -32,7 +32,7 @@ def counted(cells: Mapping[tuple[int, int], int]) -> PairCounts:
     return counts
 
 
-def whole(wins: int, losses: int) -> PairCounts:
+def whole(wins: int, losses: int) -> Counts:
     """Pairs that were won or lost as a whole."""
     return counted({(2, 2): wins, (0, 0): losses})
 
@@ -135,7 +135,7 @@ def test_superiority_is_that_of_the_joint_covariance() -> None:
     np.testing.assert_allclose(ratings.superiority + ratings.superiority.T, 1)
 
 
-def some_pairs() -> dict[tuple[str, str], PairCounts]:
+def some_pairs() -> dict[tuple[str, str], Counts]:
     rng = np.random.default_rng(5)
     return {pair: rng.integers(1, 30, size=(3, 3)) for pair in combinations("abcd", 2)}
 
@@ -267,7 +267,7 @@ def test_one_player_or_none_is_no_tournament() -> None:
 def test_what_is_no_count_is_refused() -> None:
     for counts in (np.zeros((2, 3)), -np.ones((3, 3)), np.full((3, 3), np.nan)):
         with pytest.raises(ValueError, match="pair counts of a and b"):
-            fit_ratings({("a", "b"): counts})  # type: ignore[dict-item]
+            fit_ratings({("a", "b"): counts})
 
 
 def test_lopsided_millions_are_fitted() -> None:
@@ -445,9 +445,9 @@ def test_over_200_tournaments_the_95_percent_interval_holds_in_92_to_98(strength
 
 
 def record(game: int, black: str, white: str, score: float) -> GameRecord:
-    reason: Reason = "played out" if score == 0.5 else "error"
-    opening = str(Position.parse(f"{'XO' * 8}X"))
-    return GameRecord(game, black, white, opening, "", score, 0, reason, "", (0,), (0.1, 0.1), "2026-01-01T00:00:00Z")
+    difference = 8 * round(2 * score - 1)
+    opening = "X" * 8 + "O" * 8 + "-" * 48 + " X"
+    return GameRecord(game, black, white, opening, "", score, difference, "played out", "", (0,), (0.1, 0.1), "2026-01-01T00:00:00Z")
 
 
 def journal_of(path: Path, records: Sequence[GameRecord]) -> Path:

@@ -13,7 +13,7 @@ from scipy.sparse.csgraph import breadth_first_order, connected_components
 from scipy.special import expit, ndtr
 
 from training.evaluation.ratings.likelihood import SCORES, Floats, Indices, Likelihood, maximize, profile_limit
-from training.evaluation.standings import PairCounts, Standings
+from training.evaluation.standings import Standings
 
 # Elo of one unit of log-odds.
 _ELO: Final = 400 / math.log(10)
@@ -98,7 +98,7 @@ class Ratings:
 
 
 def fit_ratings(
-    pairs: Mapping[tuple[str, str], PairCounts] | Standings,
+    pairs: Mapping[tuple[str, str], npt.ArrayLike] | Standings,
     *,
     players: Iterable[str] | None = None,
     anchor: tuple[str, float] | None = None,
@@ -128,7 +128,7 @@ def fit_ratings(
     return _join_groups(fits, names, anchor=anchor, notes=notes)
 
 
-def _merge_counts(pairs: Mapping[tuple[str, str], PairCounts], notes: list[str]) -> dict[tuple[str, str], Floats]:
+def _merge_counts(pairs: Mapping[tuple[str, str], npt.ArrayLike], notes: list[str]) -> dict[tuple[str, str], Floats]:
     """Return the counts of each pairing once, with the name that comes first in the alphabet as the first player."""
     counts: dict[tuple[str, str], Floats] = {}
     for (first, second), given in pairs.items():

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from training.evaluation.match import score_interval
-from training.evaluation.standings import Standings, pair_shares
+from training.evaluation.results import score_interval
+from training.evaluation.standings import Standings
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,12 +26,9 @@ class Score:
 def score_between(standings: Standings, first: str, second: str) -> Score | None:
     """Return the score of the first player against the second; None without a complete pair of games."""
     counts = standings.pair_counts(first, second)
-    num_pairs = int(counts.sum())
-    if not num_pairs:
+    if not counts.games:
         return None
-    scores = np.repeat(pair_shares().ravel(), counts.ravel())
-    losses, draws, wins = (int(counts[result].sum() + counts[:, result].sum()) for result in range(3))
-    return Score(2 * num_pairs, wins, draws, losses, float(scores.mean()), score_interval(scores))
+    return Score(counts.games, counts.wins, counts.draws, counts.losses, counts.score, counts.interval())
 
 
 @dataclass(frozen=True, slots=True)

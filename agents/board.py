@@ -1,8 +1,8 @@
-"""The board as compiled searches see it: flips by rays from a square, final scores, and small boards inside the 8x8 one.
+"""One board in compiled code: small boards inside the 8x8 board, flips by rays, final scores.
 
-A search visits one position at a time, where looking along eight rays from a known square takes half as long as the general
-kernel; the tests hold the two against each other. Boards of 4x4 and 6x6 squares lie in the middle of the 8x8 board, whose other
-squares stay empty and are never played on, so that there is one compiled search for all sizes.
+Boards of 4x4 and 6x6 squares lie in the middle of the 8x8 board. Their other squares stay empty and are never played on, so one
+compiled function serves all board sizes. `flips_at` is a copy of the rules for speed: a search knows the square of a move, and
+eight rays from a known square take half as long as the general kernel. The tests compare it with the kernel.
 """
 
 from __future__ import annotations
@@ -14,10 +14,24 @@ import numpy.typing as npt
 
 from agents.heuristics import FEATURE_FUNCTIONS, Geometry, Line, any_square
 from agents.heuristics import GEOMETRY as GEOMETRIES
+from othello_env import compiled
 from othello_env.bitboard import FULL, Bits
-from othello_env.compiled import GEOMETRY, inlined, leading_zeros, legal_moves, overload, popcount, register_jitable, unpacked
+from othello_env.compiled import (
+    GEOMETRY,
+    Square,
+    Word,
+    inlined,
+    leading_zeros,
+    legal_moves,
+    overload,
+    popcount,
+    register_jitable,
+    unpacked,
+)
 
-# From here on compiled functions can call the features.
+Number = Any  # a number, or an array of numbers
+
+# Lets compiled functions call the features.
 for _function in FEATURE_FUNCTIONS:
     register_jitable(_function)
 
@@ -45,7 +59,7 @@ _DIRECTIONS: Final = ((0, 1), (1, -1), (1, 0), (1, 1), (0, -1), (-1, 1), (-1, 0)
 
 
 def _ray(square: int, direction: tuple[int, int]) -> int:
-    """The squares in one direction from a square, to the edge."""
+    """The squares in one direction from a square, up to the edge."""
     row, column = square // SIZE + direction[0], square % SIZE + direction[1]
     squares = 0
     while 0 <= row < SIZE and 0 <= column < SIZE:
@@ -56,16 +70,16 @@ def _ray(square: int, direction: tuple[int, int]) -> int:
 
 RAYS: Final = np.array([[_ray(square, direction) for direction in _DIRECTIONS] for square in range(NUM_SQUARES)], dtype=np.uint64)
 # The squares that touch a square.
-NEIGHBOURS: Final = np.array(
+NEIGHBORS: Final = np.array(
     [
         sum(1 << other for other in range(NUM_SQUARES) if max(abs(other // SIZE - s // SIZE), abs(other % SIZE - s % SIZE)) == 1)
         for s in range(NUM_SQUARES)
     ],
     dtype=np.uint64,
 )
-# The four quarters of the board: regions whose parity is cheap to know.
-_QUARTER: Final = 0x0F0F0F0F
-QUARTERS: Final = np.array([_QUARTER, _QUARTER << 4, _QUARTER << 32, _QUARTER << 36], dtype=np.uint64)
+# The four quadrants of the board: regions whose parity is cheap to compute.
+_QUADRANT: Final = 0x0F0F0F0F
+QUADRANTS: Final = np.array([_QUADRANT, _QUADRANT << 4, _QUADRANT << 32, _QUADRANT << 36], dtype=np.uint64)
 _NOT_FIRST_COLUMN: Final = np.uint64(0xFEFEFEFEFEFEFEFE)
 _NOT_LAST_COLUMN: Final = np.uint64(0x7F7F7F7F7F7F7F7F)
 _ROW: Final = np.uint64(SIZE)
@@ -73,39 +87,52 @@ CORNERS: Final = np.uint64(1 << 0 | 1 << 7 | 1 << 56 | 1 << 63)
 
 
 def embedded_square(square: int, board_size: int) -> int:
-    """The square of the 8x8 board on which a square of a smaller board lies."""
+    """The square of the 8x8 board that holds a square of a smaller board."""
     margin = (SIZE - board_size) // 2
     return (square // board_size + margin) * SIZE + square % board_size + margin
 
 
 def embedded(discs: Bits, board_size: int) -> Bits:
-    """Bitboards of a smaller board on the 8x8 board. discs: int, or uint64 of any shape. Returns the same type."""
+    """Bitboards of a smaller board, moved to the 8x8 board. discs: int, or uint64 of any shape. Returns the same type."""
     row = (1 << board_size) - 1
-    placed = discs ^ discs
+    moved = discs ^ discs
     for first in range(0, board_size**2, board_size):
-        placed |= (discs >> first & row) << embedded_square(first, board_size)
-    return placed
+        moved |= (discs >> first & row) << embedded_square(first, board_size)
+    return moved
 
 
 BOARD: Final = {n: np.uint64(embedded(FULL[n], n)) for n in FULL}
-"""The squares that each board size has on the 8x8 board."""
+"""The squares of each board size on the 8x8 board. Called `board` in compiled functions."""
 
 
 @inlined
-def moves_on(own: Any, opp: Any, board: Any) -> Any:
+def geometry_of(board: Word) -> compiled.Geometry:
+    """The geometry that restricts the functions of `othello_env.compiled` to the squares of `board`."""
+    row, falling, column, rising, _ = unpacked(_GEOMETRY)
+    return row, falling, column, rising, board
+
+
+@inlined
+def moves_on(own: Word, opp: Word, board: Word) -> Word:
     """The legal moves on the squares of `board`."""
-    return legal_moves(own, opp, unpacked(_GEOMETRY)) & board
+    return legal_moves(own, opp, geometry_of(board))
 
 
 @inlined
-def touching(squares: Any) -> Any:
-    """The squares of a set, and all that touch one of them."""
+def settle_on(own: Word, opp: Word, board: Word) -> tuple[Word, Word, Word, bool]:
+    """`othello_env.compiled.settle` on the squares of `board`: (own, opp, legal moves, passed)."""
+    return compiled.settle(own, opp, geometry_of(board))
+
+
+@inlined
+def touching(squares: Word) -> Word:
+    """The squares of a set and all squares that touch one of them."""
     wide = squares | ((squares << ONE) & _NOT_FIRST_COLUMN) | ((squares >> ONE) & _NOT_LAST_COLUMN)
     return wide | (wide << _ROW) | (wide >> _ROW)
 
 
 @inlined
-def _flips_rising(own: Any, opp: Any, ray: Any) -> Any:
+def _flips_rising(own: Word, opp: Word, ray: Word) -> Word:
     # Adding 1 below the ray carries through the opponent's discs, and through all squares that are not on the ray, to the first
     # other square of the ray.
     closing = ((opp | ~ray) + ONE) & ray & own
@@ -113,15 +140,15 @@ def _flips_rising(own: Any, opp: Any, ray: Any) -> Any:
 
 
 @inlined
-def _flips_falling(own: Any, opp: Any, ray: Any) -> Any:
+def _flips_falling(own: Word, opp: Word, ray: Word) -> Word:
     first_other = _HIGHEST >> (np.uint64(leading_zeros(ray & ~opp)) & _LAST)
     closing = first_other & ray & own
-    return ray & (EMPTY - (closing + closing))  # the squares above it; none where there is none
+    return ray & (EMPTY - (closing + closing))  # the squares above it; empty where it is empty
 
 
 @inlined
-def flips_at(own: Any, opp: Any, square: Any) -> Any:
-    """The discs that turn over when `own` plays on an empty square; none where that is illegal."""
+def flips_at(own: Word, opp: Word, square: Square) -> Word:
+    """The discs of `opp` that flip when `own` plays on an empty square; empty where the move is illegal."""
     return (
         _flips_rising(own, opp, RAYS[square, 0])
         | _flips_rising(own, opp, RAYS[square, 1])
@@ -135,7 +162,7 @@ def flips_at(own: Any, opp: Any, square: Any) -> Any:
 
 
 @inlined
-def final_score(own: Any, opp: Any, board: Any, to_winner: Any) -> Any:
+def final_score(own: Word, opp: Word, board: Word, to_winner: int) -> Any:
     """The score of a finished game from the view of `own`. to_winner: 1 where empty squares count for the winner, else 0."""
     num_own = popcount(own)
     num_opp = popcount(opp)
@@ -144,13 +171,31 @@ def final_score(own: Any, opp: Any, board: Any, to_winner: Any) -> Any:
     return difference + (empties if difference > 0 else (-empties if difference < 0 else 0))
 
 
-def board_arguments(own: int, opp: int, board_size: int) -> tuple[Any, Any, Any]:
-    """own, opp and board as a compiled search takes them."""
+@register_jitable
+def mixed_result(outcome: Number, margin: Number, num_squares: int, margin_share: float) -> Number:
+    """The value of a finished game, from -1 to 1: a mixture of who won and by how much. For NumPy and for compiled code.
+
+    outcome: +1, 0 or -1. margin: the disc difference, empty squares counted for the winner. margin_share: the share of the margin,
+    as a part of the board, in the value; the rest is the outcome.
+    """
+    return (1 - margin_share) * outcome + margin_share * margin / num_squares
+
+
+@inlined
+def result_value(own: Word, opp: Word, board: Word, margin_share: float) -> Any:
+    """`mixed_result` of a finished game from the view of `own`."""
+    margin = final_score(own, opp, board, 1)
+    outcome = np.int64(margin > 0) - np.int64(margin < 0)
+    return mixed_result(outcome, margin, popcount(board), margin_share)
+
+
+def board_arguments(own: int, opp: int, board_size: int) -> tuple[Word, Word, Word]:
+    """own, opp and board for a compiled function."""
     return np.uint64(embedded(own, board_size)), np.uint64(embedded(opp, board_size)), BOARD[board_size]
 
 
 def embedded_geometry(board_size: int) -> Geometry:
-    """What the features of `agents.heuristics` need for a smaller board on the 8x8 board."""
+    """The geometry of a smaller board on the 8x8 board, for the features of `agents.heuristics`."""
 
     def embedded_line(line: Line, rows: int, columns: int) -> Line:
         step = rows * SIZE + columns

@@ -1,4 +1,4 @@
-"""Earlier versions of a network that learns, to play against: who plays its newest self alone may forget how to beat an older one."""
+"""Pool of past network snapshots as opponents: a learner that plays only its newest self may forget how to beat older ones."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from agents.networks import PolicyValueNetwork, from_arrays, to_arrays
 
 
 class OpponentPool:
-    """The last `capacity` snapshots of a network; a new one takes the place of the oldest.
+    """The last `capacity` snapshots of a network; a new one replaces the oldest.
 
-    added: how many there have ever been. Raises `ValueError` for a capacity below 1.
+    added: number of snapshots ever added. Raises `ValueError` for a capacity below 1.
     """
 
     def __init__(self, capacity: int) -> None:
@@ -28,7 +28,7 @@ class OpponentPool:
         return len(self._snapshots)
 
     def add(self, network: PolicyValueNetwork) -> None:
-        """Take a copy of the network as it is now."""
+        """Add a copy of the network."""
         snapshot = copy.deepcopy(network)
         if len(self) < self.capacity:
             self._snapshots.append(snapshot)
@@ -37,7 +37,7 @@ class OpponentPool:
         self.added += 1
 
     def draw(self, rng: np.random.Generator) -> PolicyValueNetwork:
-        """One of the snapshots, all equally likely; not to be changed. Raises `ValueError` where there are none."""
+        """A snapshot, drawn uniformly; the caller must not modify it. Raises `ValueError` for an empty pool."""
         if not len(self):
             raise ValueError("the pool of opponents is empty")
         return self._snapshots[rng.integers(len(self))]
@@ -47,14 +47,14 @@ class OpponentPool:
         return {f"{place}.{name}": array for place, each in enumerate(self._snapshots) for name, array in to_arrays(each).items()}
 
     def restore(self, arrays: dict[str, npt.NDArray[Any]], added: int, *, like: PolicyValueNetwork) -> None:
-        """Put back what `state` gave. like: a network of the same kind. Raises `ValueError` for arrays that do not fit."""
-        snapshots: list[dict[str, npt.NDArray[Any]]] = [{} for _ in range(min(added, self.capacity))]
+        """Restore the result of `state`. like: a network of the same architecture. Raises `ValueError` for arrays that do not fit."""
+        weights: list[dict[str, npt.NDArray[Any]]] = [{} for _ in range(min(added, self.capacity))]
         for key, array in arrays.items():
             place, _, name = key.partition(".")
-            if int(place) >= len(snapshots):
-                raise ValueError(f"opponent {place}: expected {len(snapshots)} of them")
-            snapshots[int(place)][name] = array
-        self._snapshots = [copy.deepcopy(like) for _ in snapshots]
-        for snapshot, weights in zip(self._snapshots, snapshots, strict=True):
-            from_arrays(snapshot, weights)
-        self.added = added
+            if not 0 <= int(place) < len(weights):
+                raise ValueError(f"opponent {place}: expected {len(weights)} of them")
+            weights[int(place)][name] = array
+        snapshots = [copy.deepcopy(like) for _ in weights]
+        for snapshot, found in zip(snapshots, weights, strict=True):
+            from_arrays(snapshot, found)
+        self._snapshots, self.added = snapshots, added

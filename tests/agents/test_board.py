@@ -7,17 +7,20 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from agents.search.board import (
+from agents.board import (
     BOARD,
-    NEIGHBOURS,
+    NEIGHBORS,
     NUM_SQUARES,
-    QUARTERS,
+    QUADRANTS,
     board_arguments,
     embedded,
     embedded_square,
     final_score,
     flips_at,
+    mixed_result,
     moves_on,
+    result_value,
+    settle_on,
     squares_on_board,
     touching,
 )
@@ -89,6 +92,55 @@ def test_moves_flips_and_scores_are_those_of_the_rules_on_every_board_size(board
         assert list(scores[row]) == [position.score("discs"), position.score("empties_to_winner")]
 
 
+@numba.njit
+def decide(own: Any, opp: Any, board: Any, found: Any, shares: Any, values: Any) -> None:
+    """Write what `settle_on` returns, [B, 4], and the values of the boards as finished games, [B, shares]."""
+    for row in range(len(own)):
+        found[row, 0], found[row, 1], found[row, 2], found[row, 3] = settle_on(own[row], opp[row], board)
+        for column in range(len(shares)):
+            values[row, column] = result_value(own[row], opp[row], board, shares[column])
+
+
+@pytest.mark.parametrize("board_size", BOARD_SIZES)
+def test_turns_and_results_are_those_of_the_rules_on_every_board_size(board_size: int, rng: np.random.Generator) -> None:
+    small_own, small_opp = (discs[:1500] for discs in scattered_boards(board_size, rng))
+    own, opp = embed(small_own, board_size), embed(small_opp, board_size)
+    found, shares = np.empty((len(own), 4), dtype=np.uint64), np.array([0.0, 0.75, 1.0])
+    values = np.empty((len(own), len(shares)))
+    decide(own, opp, BOARD[board_size], found, shares, values)
+    counts = dict.fromkeys(("moves", "passes", "ends"), 0)
+    for row in range(len(own)):
+        given = Position(int(small_own[row]), int(small_opp[row]), board_size=board_size)
+        position = given.resolve_pass()
+        counts["ends" if given.is_over else "passes" if given.must_pass else "moves"] += 1
+        discs = [embedded(discs, board_size) for discs in (position.own, position.opp, position.legal_moves)]
+        assert found[row].tolist() == [*discs, int(given.must_pass)]
+        margin = given.score("empties_to_winner")
+        expected = [(1 - share) * np.sign(margin) + share * margin / board_size**2 for share in shares]
+        np.testing.assert_allclose(values[row], expected, atol=1e-12)
+    assert min(counts.values()) > 20
+
+
+@pytest.mark.parametrize("difference", range(-4, 5))
+def test_a_result_by_few_discs_is_a_win_a_draw_or_a_loss(difference: int) -> None:
+    """On full boards, and with one empty square, which counts for the winner."""
+    for empties in (0, 1):
+        num_own = (NUM_SQUARES - empties + difference) // 2
+        if 2 * num_own - difference != NUM_SQUARES - empties:
+            continue
+        own = np.array([(1 << num_own) - 1], dtype=np.uint64)
+        opp = np.array([((1 << (NUM_SQUARES - empties)) - 1) ^ ((1 << num_own) - 1)], dtype=np.uint64)
+        found, values = np.empty((1, 4), dtype=np.uint64), np.empty((1, 2))
+        decide(own, opp, BOARD[8], found, np.array([0.0, 1.0]), values)
+        sign = int(np.sign(difference))
+        assert values[0].tolist() == [sign, (difference + sign * empties) / 64]
+
+
+def test_results_are_mixed_alike_for_arrays() -> None:
+    mixed = mixed_result(np.array([1, 0, -1], dtype=np.int8), np.array([12, 0, -36], dtype=np.int64), 36, 0.75)
+    np.testing.assert_allclose(mixed, [0.25 + 0.25, 0, -1])
+
+
 def test_touching_squares_are_the_set_and_all_beside_it(rng: np.random.Generator) -> None:
     own, opp = scattered_boards(8, rng)
     wide, moves = np.empty_like(own), np.empty_like(own)
@@ -101,17 +153,17 @@ def test_touching_squares_are_the_set_and_all_beside_it(rng: np.random.Generator
     np.testing.assert_array_equal(unpack(wide, NUM_SQUARES), expected.reshape(-1, NUM_SQUARES))
 
 
-def test_neighbours_are_the_squares_a_king_reaches() -> None:
+def test_neighbors_are_the_squares_a_king_reaches() -> None:
     for square in range(NUM_SQUARES):
         row, column = divmod(square, 8)
         reached = {(row + dr) * 8 + column + dc for dr, dc in DIRECTIONS if 0 <= row + dr < 8 and 0 <= column + dc < 8}
-        assert {other for other in range(NUM_SQUARES) if int(NEIGHBOURS[square]) >> other & 1} == reached
+        assert {other for other in range(NUM_SQUARES) if int(NEIGHBORS[square]) >> other & 1} == reached
 
 
-def test_the_quarters_are_four_by_four_and_make_up_the_board() -> None:
-    for quarter, (first_row, first_column) in zip(QUARTERS, [(0, 0), (0, 4), (4, 0), (4, 4)], strict=True):
+def test_the_quadrants_are_four_by_four_and_make_up_the_board() -> None:
+    for quadrant, (first_row, first_column) in zip(QUADRANTS, [(0, 0), (0, 4), (4, 0), (4, 4)], strict=True):
         squares = {row * 8 + column for row in range(first_row, first_row + 4) for column in range(first_column, first_column + 4)}
-        assert {square for square in range(NUM_SQUARES) if int(quarter) >> square & 1} == squares
+        assert {square for square in range(NUM_SQUARES) if int(quadrant) >> square & 1} == squares
 
 
 def test_a_small_board_lies_in_the_middle() -> None:

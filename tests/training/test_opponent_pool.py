@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from agents.networks import Architecture, PolicyValueNetwork
-from training.opponents import OpponentPool
+from training.opponent_pool import OpponentPool
 
 ARCHITECTURE = Architecture(board_size=4, blocks=1, channels=4)
 
@@ -76,9 +76,12 @@ def test_snapshots_that_do_not_fit_are_refused() -> None:
         (state | {"0.value.bias": np.zeros(2, dtype=np.float32)}, 2),
         (state | {"0.value.bias": np.full(1, np.nan, dtype=np.float32)}, 2),
         (state | {"x.value.bias": np.zeros(1, dtype=np.float32)}, 2),
+        (state | {"-1.value.bias": np.zeros(1, dtype=np.float32)}, 2),
     ):
+        restored = OpponentPool(3)
         with pytest.raises(ValueError):  # noqa: PT011 - the messages are those of the arrays
-            OpponentPool(3).restore(arrays, added, like=numbered(0))
+            restored.restore(arrays, added, like=numbered(0))
+        assert (len(restored), restored.added) == (0, 0)
 
 
 def test_a_pool_of_none_is_refused() -> None:
