@@ -137,6 +137,23 @@ def test_a_game_that_contradicts_itself_is_named(tmp_path: Path, change: dict[st
         reported(tmp_path, [replace(ONE, **change)])  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"disc_difference": 10**12}, "disc_difference"),
+        ({"disc_difference": 66}, "disc_difference"),
+        ({"moves": "a1" * 10**6}, "1000000 moves"),
+        ({"seconds": (1e300, 0.1)}, "seconds"),
+    ],
+)
+def test_values_out_of_range_are_refused_before_anything_is_made_from_them(tmp_path: Path, change: dict[str, object], message: str) -> None:
+    tracemalloc.start()
+    with pytest.raises(RecordFormatError, match=f"line 2: .*{message}"):
+        reported(tmp_path, [replace(ONE, **change)])  # type: ignore[arg-type]
+    assert tracemalloc.get_traced_memory()[1] < 50_000_000
+    tracemalloc.stop()
+
+
 def test_more_players_than_can_be_compared_are_refused_without_a_matrix_of_them(tmp_path: Path) -> None:
     names = [f"player {number}" for number in range(5000)]
     tracemalloc.start()
