@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, NoReturn, TextIO
+from typing import Any, Final, NoReturn
 
 EXIT_FAILURE: Final = 1
 EXIT_USAGE: Final = 2
@@ -185,14 +185,6 @@ def make_output_encodable() -> None:
         if reconfigure is not None and getattr(stream, "errors", None) in ("strict", "surrogateescape", "backslashreplace"):
             with suppress(ValueError, OSError):
                 reconfigure(errors="othello_env.ascii")
-
-
-def understands_ansi(stream: TextIO) -> bool:
-    """Return whether a stream is a terminal that obeys ANSI escape sequences, such as the one that moves the cursor up."""
-    if not stream.isatty() or os.environ.get("TERM") == "dumb":
-        return False
-    # The old console of Windows prints the sequences. The other terminals of Windows are known by these variables.
-    return os.name != "nt" or any(name in os.environ for name in ("WT_SESSION", "TERM_PROGRAM", "ConEmuANSI", "ANSICON", "TERM"))
 
 
 def format_command(*words: str) -> str:

@@ -20,7 +20,6 @@ from othello_env.command import (
     command,
     format_command,
     missing_extra,
-    understands_ansi,
 )
 from tests.conftest import REPOSITORY
 
@@ -179,30 +178,6 @@ def test_every_library_of_an_extra_is_known_with_the_extra_that_installs_it() ->
 class Terminal(io.StringIO):
     def isatty(self) -> bool:
         return True
-
-
-@pytest.mark.parametrize(
-    ("system", "variables", "expected"),
-    [
-        ("posix", {"TERM": "xterm"}, True),
-        ("posix", {}, True),
-        ("posix", {"TERM": "dumb"}, False),
-        ("nt", {}, False),
-        ("nt", {"WT_SESSION": "1"}, True),
-        ("nt", {"TERM_PROGRAM": "vscode"}, True),
-        ("nt", {"TERM": "dumb", "WT_SESSION": "1"}, False),
-    ],
-)
-def test_escape_sequences_are_for_terminals_that_understand_them(
-    system: str, variables: dict[str, str], expected: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in ("TERM", "WT_SESSION", "TERM_PROGRAM", "ConEmuANSI", "ANSICON"):
-        monkeypatch.delenv(name, raising=False)
-    for name, value in variables.items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.setattr(os, "name", system)
-    assert understands_ansi(Terminal()) == expected
-    assert not understands_ansi(io.StringIO())
 
 
 @pytest.mark.parametrize("with_tqdm", [True, False])

@@ -25,7 +25,7 @@ from filelock import FileLock, Timeout
 
 from agents import agent_specs
 from othello_env import backend
-from othello_env.command import Parser, Progress, command, python_command, seed, understands_ansi
+from othello_env.command import Parser, Progress, command, python_command, seed
 from othello_env.errors import RecordFormatError
 from othello_env.squares import BOARD_SIZES
 from training.evaluation.journal import JOURNAL as JOURNAL
@@ -350,7 +350,7 @@ class _Display:
             self._started, self._games_before = now, games
             self._bar.close()
             self._bar = Progress(self._total, unit="games", initial=int(games))
-        on_terminal = understands_ansi(sys.stderr)
+        on_terminal = sys.stderr.isatty()
         if now - self._shown < (_SHOW_SECONDS if on_terminal else _LOG_SECONDS) and not is_last:
             return
         self._shown = now
