@@ -14,7 +14,7 @@ from othello_env.errors import RecordFormatError
 
 BOARD_SIZES: Final = (4, 6, 8)
 PASS: Final = 64
-PASS_TOKENS: Final = ("pass", "pa", "ps", "--", "@@")
+PASS_TOKENS: Final = ("pass", "pa", "ps", "pp", "--", "@@@@", "@@")
 
 
 def check_board_size(board_size: SupportsIndex) -> int:
