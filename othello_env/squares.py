@@ -56,4 +56,5 @@ def parse_square(name: str, board_size: int = 8) -> int:
         if 0 <= column < board_size and 0 <= row < board_size:
             return row * board_size + column
     last = format_square(board_size**2 - 1, board_size)
-    raise RecordFormatError(f"{name!r} names no square: expected a1 to {last}, or a pass as one of {', '.join(PASS_TOKENS)}")
+    shown = name if len(name) <= 40 else f"{name[:40]}..."
+    raise RecordFormatError(f"{shown!r} names no square: expected a1 to {last}, or a pass as one of {', '.join(PASS_TOKENS)}")

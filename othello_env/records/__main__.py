@@ -111,10 +111,10 @@ def _convert(arguments: argparse.Namespace) -> None:
 
 def _info(arguments: argparse.Namespace) -> None:
     form = arguments.format or format_of(arguments.file)
-    print(f"{'format':14} {form} ({FORMATS[form].description})")
+    described = f"{form} ({FORMATS[form].description})"
     if arguments.file.suffix.lower() in NAME_SUFFIXES.values():
         names = read_names(arguments.file)
-        print(f"{'names':14} {len(names):,}" + (f", from {names[0]!r} to {names[-1]!r}" if names else ""))
+        _print_lines({"format": described, "names": f"{len(names):,}" + (f", from {names[0]!r} to {names[-1]!r}" if names else "")})
         return
     errors: list[ValueError] = []
     counts: Counter[str] = Counter()
@@ -135,17 +135,23 @@ def _info(arguments: argparse.Namespace) -> None:
             players |= {record.black, record.white} - {""}
             events |= {record.event} - {""}
     total = lengths.total()
-    lines = {
-        "records": f"{total:,}: {_describe_kinds(counts)}",
-        "boards": ", ".join(f"{size}x{size}" for size in sorted(sizes)),
-        "moves": f"{min(lengths)} to {max(lengths)}, {sum(k * n for k, n in lengths.items()) / total:.1f} a game" if total else "",
-        "dates": f"{min(dates)} to {max(dates)}" if len(dates) > 1 else "".join(dates),
-        "players": f"{len(players):,}" if players else "",
-        "events": f"{len(events):,}" if events else "",
-        "results": ", ".join(f"{name} {number:,}" for name, number in results.most_common()),
-        "contradictions": f"{counts['contradictions']:,} (`check` lists them)" if counts["contradictions"] else "0",
-        "unreadable": f"{len(errors):,}",
-    }
+    _print_lines(
+        {
+            "format": described,
+            "records": f"{total:,}: {_describe_kinds(counts)}",
+            "boards": ", ".join(f"{size}x{size}" for size in sorted(sizes)),
+            "moves": f"{min(lengths)} to {max(lengths)}, {sum(k * n for k, n in lengths.items()) / total:.1f} a game" if total else "",
+            "dates": f"{min(dates)} to {max(dates)}" if len(dates) > 1 else "".join(dates),
+            "players": f"{len(players):,}" if players else "",
+            "events": f"{len(events):,}" if events else "",
+            "results": ", ".join(f"{name} {number:,}" for name, number in results.most_common()),
+            "contradictions": f"{counts['contradictions']:,} (`check` lists them)" if counts["contradictions"] else "0",
+            "unreadable": f"{len(errors):,}",
+        }
+    )
+
+
+def _print_lines(lines: dict[str, str]) -> None:
     for name, text in lines.items():
         if text:
             print(f"{name:14} {text}")

@@ -13,7 +13,7 @@ from typing import Final
 from othello_env.errors import RecordFormatError
 from othello_env.position import BLACK, WHITE, Position
 from othello_env.records.property_list import GameText, Property, parse_nodes, split_games
-from othello_env.records.record import ErrorHandler, GameRecord, Place, known, parse_date, parse_komi, read_each
+from othello_env.records.record import ErrorHandler, GameRecord, Place, known, parse_date, parse_komi, parse_position, read_each
 from othello_env.records.replay import WrittenMove, parse_move, replay, with_passes
 from othello_env.records.result import format_ggf_result, parse_ggf_result
 from othello_env.squares import BOARD_SIZES, format_square, pass_square
@@ -22,6 +22,7 @@ _GAMES: Final = ("othello", "reversi")
 _SIDES: Final = {"B": BLACK, "W": WHITE}
 # What is written as it was read. The other properties have fields of their own, or follow from the game.
 _TAGS: Final = ("RB", "RW", "TI", "TB", "TW", "KB", "KW", "CO")
+_NAMES: Final = ("GM", "PC", "DT", "PB", "PW", "TY", "RE", "BO", "KM", *_TAGS)
 _TYPE: Final = re.compile(r"s?([0-9]{1,2})[a-z0-9]*")
 
 
@@ -46,6 +47,8 @@ def _read_game(text: GameText, file: str) -> GameRecord:
             raise RecordFormatError(f"{file}, line {item.line}: {item.name} has {len(item.values)} values, expected one")
         if item.name in _SIDES:
             written.append(item)
+        elif item.name not in _NAMES:
+            raise RecordFormatError(f"{file}, line {item.line}: {item.name[:20]} is no property of GGF")
         elif item.name in header:
             raise RecordFormatError(f"{file}, line {item.line}: {item.name} stands there twice")
         else:
@@ -93,10 +96,7 @@ def _read_start(header: dict[str, Property], file: str, line: int) -> Position:
     digits, _, board = text.strip().partition(" ")
     if not re.fullmatch("[0-9]{1,2}", digits) or ("TY" in header and int(digits) != size):
         raise RecordFormatError(f"{file}, line {line}: BO begins with {digits[:20]!r}, expected the board size {size}")
-    try:
-        position = Position.parse(board)
-    except RecordFormatError as error:
-        raise RecordFormatError(f"{file}, line {line}: BO: {error}") from None
+    position = parse_position(board, Place(file, line))
     if position.board_size != int(digits):
         raise RecordFormatError(f"{file}, line {line}: BO: {position.board_size**2} squares, expected {int(digits) ** 2}")
     return position

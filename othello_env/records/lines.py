@@ -18,6 +18,7 @@ _UTF16_MARKS: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _SHIFT_JIS_LEAD: Final = re.compile(rb"[\x81-\x9f]")
 _TWO_WIDE_CHARACTERS: Final = re.compile(r"[^\x00-\x7f]{2}")
 
+_SIGNATURE_BYTES: Final = 16
 # The first bytes of what lies in the place of a file, and what to tell the user.
 _NOT_RECORDS: Final = (
     (b"version https://git-lfs.github.com/spec/", "a Git LFS pointer in place of the file; `git lfs pull` fetches it"),
@@ -41,9 +42,10 @@ class ByteSource(Protocol):
 
 
 def check_first_bytes(head: bytes, file: str) -> None:
-    """Raise `RecordFormatError` for a file that only stands for another one, with the command that helps."""
+    """Raise `RecordFormatError` for a file that only stands for another one, with the command that helps. head: 16 bytes or more."""
     for start, problem in _NOT_RECORDS:
-        if head[: len(start)].lower() == start.lower():
+        known = start[: max(len(head), _SIGNATURE_BYTES)].lower()
+        if head[: len(known)].lower() == known:
             raise RecordFormatError(f"{file}, byte 0: {problem}")
 
 

@@ -36,6 +36,7 @@ _TOKEN: Final = re.compile(
     r"|(?P<move>[A-Za-z][0-9](?![A-Za-z0-9])|(?ai:pass|pa|ps|pp)(?![A-Za-z0-9])|--|@@@@|@@|-(?!\S))[!?]*"
     r"|(?P<open>[{(])|(?P<glyph>\$[0-9]+)|(?P<rest>;.*))"
 )
+_BLANK: Final = re.compile(r"\s*")
 _COMMENT_SIGN: Final = {"{": re.compile(r"\}"), "(": re.compile(r"[()]")}
 _RESULT_COMMENT: Final = re.compile(r"(?:.* wins|Draw) (-?[0-9]{1,3})-([0-9]{1,3})")
 _FILLER: Final = "--"
@@ -64,6 +65,7 @@ class _RawGame:
     has_all_tags: bool = False
     moves: list[tuple[str, int]] = field(default_factory=list)
     num_placed: int = 0
+    open_number: int = 0  # of a move that must follow
     notes: dict[int, str] = field(default_factory=dict)
     result: str | None = None
     result_comment: str = ""
@@ -121,6 +123,8 @@ class _Reader:
         try:
             if comment:
                 self.fail(self.comment_line, f"the comment that begins here with {comment[0]} has no end")
+            if game.open_number:
+                self.fail(game.moves[-1][1] if game.moves else game.line, f"no move after the number {game.open_number}")
             record = _read_game(game, self.file)
         except RecordFormatError as error:
             report(error, on_error)
@@ -136,7 +140,7 @@ class _Reader:
     def read_tags(self, number: int, line: str) -> None:
         assert self.game
         position = 0
-        while line[position:].strip():
+        while not _BLANK.fullmatch(line, position):
             match = _TAG.match(line, position) or _TAG_WITH_QUOTES.match(line, position)
             if not match:
                 self.fail(number, f'expected a tag like [Black "name"], not {line[position : position + 40].strip()!r}')
@@ -165,11 +169,11 @@ class _Reader:
                 if position == len(line):
                     return
                 continue
-            if not line[position:].strip():
-                return
             token = _TOKEN.match(line, position)
             if not token:
-                self.fail(number, f"expected a move, a number or a result, not {line[position:].strip()[:20]!r}")
+                if _BLANK.fullmatch(line, position):
+                    return
+                self.fail(number, f"expected a move, a number or a result, not {line[position : position + 20].strip()!r}")
             position = token.end()
             if token["open"]:
                 self.comment, self.comment_line, self.comment_size, self.depth = [token["open"]], number, 0, 1
@@ -181,6 +185,8 @@ class _Reader:
         assert self.game
         if self.game.result is not None:
             self.fail(number, f"{token[0].strip()!r} after the result {self.game.result!r}")
+        if self.game.open_number and not token["move"]:
+            self.fail(number, f"no move after the number {self.game.open_number}")
         if token["result"]:
             self.game.result = token["result"]
         elif token["number"]:
@@ -188,7 +194,9 @@ class _Reader:
                 check_move_number(int(token["number"]), len(self.game.moves), self.game.num_placed)
             except RecordFormatError as error:
                 self.fail(number, str(error))
+            self.game.open_number = int(token["number"])
         else:
+            self.game.open_number = 0
             self.game.moves.append((token["move"], number))
             self.game.num_placed += token["move"][1:].isdecimal()
             if len(self.game.moves) > _MAX_MOVES:

@@ -19,15 +19,16 @@ MAX_GAME_CHARACTERS: Final = 1 << 20
 _BETWEEN_GAMES: Final = re.compile(r"\s*(?:([0-9]{1,4})\s*(?=\(|$))?")
 # The beginning of a game; that of a variation has moves in it.
 _GAME_START: Final = re.compile(r"\(\s*;\s*(?:GM|FF|CA|AP|SZ)\s*\[")
-_STRUCTURE: Final = re.compile(r"[()\[]")
 _BRACKET: Final = re.compile(r"[\[\]]")
 _VALUE: Final = {True: r"([^\]\\]*(?:\\.[^\]\\]*)*)\]", False: r"([^\]\[]*)\]"}  # with and without escapes
 _VALUE_END: Final = {escapes: re.compile(value, re.DOTALL) for escapes, value in _VALUE.items()}
-_TOKEN: Final = {escapes: re.compile(rf"\s*(?:([();])|([A-Za-z][A-Za-z0-9]*)|\[{value})", re.DOTALL) for escapes, value in _VALUE.items()}
+# What has no parenthesis in it, values apart. The limit bounds the memory that `re` takes.
+_WITHOUT_PARENTHESES: Final = {escapes: re.compile(rf"(?:[^()\[]+|\[{value}){{0,1000}}", re.DOTALL) for escapes, value in _VALUE.items()}
+_TOKEN: Final = {escapes: re.compile(rf"\s*(?:([A-Za-z]+)?\s*\[{value}|([();]))", re.DOTALL) for escapes, value in _VALUE.items()}
 
 
 class Property(NamedTuple):
-    """A name with its values. line: where the name stands."""
+    """A name with its values. line: where the first value ends."""
 
     name: str
     values: list[str]
@@ -123,20 +124,21 @@ class _Splitter:
                 if bracket:
                     self.fail(number, "a value without ] at its end", bracket.start())
                 return len(line)
-            sign = _STRUCTURE.search(line, position)
-            if not sign:
-                return len(line)
-            position = sign.end()
-            if sign[0] == "[":
+            skipped = _WITHOUT_PARENTHESES[self.escapes].match(line, position)
+            assert skipped
+            position = skipped.end()
+            sign = line[position : position + 1]
+            if sign == "[":
                 self.in_value = True
-            elif sign[0] == ")":
+            elif sign == ")":
                 self.depth -= 1
                 if self.depth == 0:
-                    return position
-            elif not self.escapes or _GAME_START.match(line, sign.start()):
-                self.fail(self.first_line, "a game without ) at its end", sign.start())
-            else:
+                    return position + 1
+            elif sign == "(" and (not self.escapes or _GAME_START.match(line, position)):
+                self.fail(self.first_line, "a game without ) at its end", position)
+            elif sign == "(":
                 self.depth += 1
+            position += len(sign)
         return position
 
     def check_announced(self, number: int) -> None:
@@ -183,23 +185,16 @@ def parse_nodes(game: GameText, file: str, *, escapes: bool) -> list[list[Proper
         if not token:
             problem = game.text[position : position + 20].strip()
             raise RecordFormatError(f"{file}, line {line}: expected a property like B[f5], not {problem!r}")
-        sign, name, value = token.groups()
+        name, value, sign = token.groups()
         line += game.text.count("\n", position, token.end()) if "\n" in token[0] else 0
         position = token.end()
+        if sign == ")":
+            return nodes
         if sign == ";":
             nodes.append([])
-        elif sign == ")":
-            break
-        elif name:
-            if not nodes:
-                raise RecordFormatError(f"{file}, line {line}: expected a semicolon before {name!r}")
-            nodes[-1].append(Property(name, [], line))
+        elif name and nodes:
+            nodes[-1].append(Property(name, [value], line))
         elif value is not None:
             if not nodes or not nodes[-1]:
-                raise RecordFormatError(f"{file}, line {line}: the value [{value[:20]}] has no name")
+                raise RecordFormatError(f"{file}, line {line}: the value [{value[:20]}] belongs to no property")
             nodes[-1][-1].values.append(value)
-    for node in nodes:
-        for item in node:
-            if not item.values:
-                raise RecordFormatError(f"{file}, line {item.line}: {item.name} has no value")
-    return nodes

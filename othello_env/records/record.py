@@ -17,6 +17,9 @@ ErrorHandler = Callable[[RecordFormatError], object]
 
 _T = TypeVar("_T")
 
+# With white space between the squares.
+_MAX_POSITION_CHARACTERS: Final = 200
+
 _NUMBER: Final = re.compile(r"[+-]?[0-9]{1,6}(?:\.[0-9]{0,9})?")
 _DATE: Final = re.compile(r"([0-9]{4})(?:[.\-/]([0-9]{1,2})(?:[.\-/]([0-9]{1,2}))?)?(?![0-9])")
 _COMPACT_DATE: Final = re.compile(r"((?:19|20)[0-9]{2})([01][0-9])([0-3][0-9])")
@@ -136,6 +139,16 @@ def read_each(items: Iterable[_T], read: Callable[[_T], GameRecord], on_error: E
             report(error, on_error)
         else:
             yield record
+
+
+def parse_position(text: str, place: Place) -> Position:
+    """Read a position, see `Position.parse`. Raises `RecordFormatError` with the place."""
+    if len(text) > _MAX_POSITION_CHARACTERS:
+        raise RecordFormatError(f"{place}: a position of {len(text)} characters, {text[:20]!r}...")
+    try:
+        return Position.parse(text)
+    except RecordFormatError as error:
+        raise RecordFormatError(f"{place}: {error}") from None
 
 
 def parse_komi(text: str, place: Place) -> float:

@@ -83,7 +83,7 @@ def format_of(path: str | Path) -> str:
     if by_name == "wthor":
         return by_name
     head: list[str] = []
-    if path.is_file():
+    if path.exists():
         with path.open("rb") as stream:
             data = stream.read(_HEAD_BYTES)
         check_first_bytes(data, path.name)
@@ -137,7 +137,9 @@ def read_records(
     form = _find_format(format or format_of(path))
     if encoding is not None:
         try:
-            b"".decode(encoding)
+            b"00".decode(encoding)
+        except UnicodeError:
+            pass  # an encoding of another width
         except LookupError:
             raise ValueError(f"encoding {encoding!r}: unknown") from None
     return _read(path, form, encoding, on_error, on_progress)

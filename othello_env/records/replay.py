@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from othello_env.errors import IllegalMoveError, RecordFormatError
 from othello_env.game import Game
 from othello_env.position import COLOR_NAMES, Position
-from othello_env.squares import parse_square, pass_square
+from othello_env.squares import BOARD_SIZES, format_square, parse_square, pass_square
 
-# What files write for a pass; the move readers of the formats add nothing to it.
-_PASSES = ("", "-")
+# Most names at once; `parse_square` knows the others.
+_SQUARES: Final = {
+    n: {name: square for square in range(n * n) for name in (format_square(square, n), format_square(square, n).upper())}
+    | dict.fromkeys(("", "-"), pass_square(n))
+    for n in BOARD_SIZES
+}
 
 
 class WrittenMove(NamedTuple):
@@ -24,7 +28,8 @@ class WrittenMove(NamedTuple):
 
 def parse_move(text: str, board_size: int) -> int:
     """The square of a move in a file; the pass for "", "-" and all of `PASS_TOKENS`. Raises `RecordFormatError` for anything else."""
-    return pass_square(board_size) if text.strip() in _PASSES else parse_square(text, board_size)
+    square = _SQUARES[board_size].get(text.strip())
+    return parse_square(text, board_size) if square is None else square
 
 
 def replay(moves: Sequence[WrittenMove], start: Position, file: str) -> Game:

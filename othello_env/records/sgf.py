@@ -25,6 +25,7 @@ Dialect = Literal["edax", "quarry"]
 _SIDES: Final = {"B": BLACK, "W": WHITE}
 _PROGRAM: Final = "othello-env"
 _SETUP: Final = ("AB", "AW", "AE", "PL")
+_SINGLE_LETTERS: Final = (*_SIDES, "C", "N", "V", "L", "M")  # private properties have at least two
 _LETTER_PAIR: Final = re.compile("[a-z]{2}")
 _RECTANGLE: Final = re.compile("([A-Za-z][A-Za-z0-9]):([A-Za-z][A-Za-z0-9])")
 _SIDE_LETTERS: Final = {"B": BLACK, "BLACK": BLACK, "1": BLACK, "W": WHITE, "WHITE": WHITE, "2": WHITE}
@@ -48,8 +49,11 @@ def _read_game(text: GameText, file: str) -> GameRecord:
     nodes = parse_nodes(text, file, escapes=True)
     if not nodes:
         raise RecordFormatError(f"{file}, line {text.line}: expected a semicolon after the parenthesis")
-    # Names in capitals; older files have small letters between them.
-    nodes = [[item._replace(name=re.sub("[a-z]", "", item.name)) for item in node] for node in nodes]
+    if not all(item.name.isupper() for node in nodes for item in node):  # older files have small letters between the capitals
+        nodes = [[item._replace(name=re.sub("[a-z]", "", item.name)) for item in node] for node in nodes]
+    for item in (item for node in nodes for item in node):
+        if len(item.name) < 2 and item.name not in _SINGLE_LETTERS:
+            raise RecordFormatError(f"{file}, line {item.line}: {item.name!r} is no property of SGF")
     root: dict[str, Property] = {}
     for item in nodes[0]:
         if item.name in root and item.name not in _SIDES:

@@ -18,7 +18,7 @@ from typing import Final
 from othello_env.errors import IllegalMoveError, RecordFormatError
 from othello_env.game import Game
 from othello_env.position import Position
-from othello_env.records.record import ErrorHandler, GameRecord, Place, known, parse_date, parse_komi, report
+from othello_env.records.record import ErrorHandler, GameRecord, Place, known, parse_date, parse_komi, parse_position, report
 from othello_env.records.result import RecordedResult, parse_result, parse_winner
 
 _COLUMNS: Final = {
@@ -48,6 +48,8 @@ def read_table(lines: Iterable[tuple[int, str]], file: str, *, on_error: ErrorHa
                 columns, has_names = _read_header(row, Place(file, number))
                 if has_names:
                     continue
+            if len(row) != len(columns):
+                raise RecordFormatError(f"{file}, line {number}: {len(row)} columns, expected {len(columns)}")
             if "moves" not in columns:
                 columns[_find_moves(row, Place(file, number))] = "moves"
             record = _read_row(columns, row, Place(file, number))
@@ -94,11 +96,9 @@ def _find_moves(row: list[str], place: Place) -> int:
 
 
 def _read_row(columns: list[str], row: list[str], place: Place) -> GameRecord:
-    if len(row) != len(columns):
-        raise RecordFormatError(f"{place}: {len(row)} columns, expected {len(columns)}")
     cells = {name: cell.strip() for name, cell in zip(columns, row, strict=True)}
+    start = parse_position(cells["start"], place) if cells.get("start") else Position.start()
     try:
-        start = Position.parse(cells["start"]) if cells.get("start") else Position.start()
         game = Game.parse(cells["moves"], start)
     except (RecordFormatError, IllegalMoveError) as error:
         raise RecordFormatError(f"{place}: {error}") from None

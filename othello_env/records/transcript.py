@@ -35,7 +35,7 @@ _LOGBOOK: Final = re.compile(rf"\s*((?:[+-]{_SQUARE})+)\s*(?::\s*([+-]?[0-9]{{1,
 _VONG: Final = re.compile(r"-(.{8}) ([+-][0-9]{2}) (.{8}) (.*)")
 _CHAMPIONSHIP: Final = re.compile(rf"\s*([^:]{{1,60}}?)\s+([0-9]{{1,2}}-[0-9]{{1,2}})\s+([^:]{{1,60}}?)\s*:\s*((?:{_SQUARE})+)\s*")
 _VALUED_OPENING: Final = re.compile(rf"\s*((?:{_SQUARE})+)X([+-]?[0-9]{{1,3}})\s*")
-_NAMED_OPENING: Final = re.compile(rf"\s*((?:{_SQUARE}){{2,60}})\s+(\S*[A-Za-z]{{3}}.*)")
+_NAMED_OPENING: Final = re.compile(rf"\s*((?:{_SQUARE}){{2,20}})\s{{2,}}(\S*[A-Za-z]{{3}}.*)")  # Zebra's names begin in column 42
 
 # The code of a1 in Vong's files; the other squares follow.
 _VONG_A1: Final = ord(" ")

@@ -122,8 +122,7 @@ def read_arrays(path: str | Path) -> WthorArrays:
     path = Path(path)
     with path.open("rb") as stream:
         header = _read_games_header(stream, path)
-        data = stream.read(_GAME.itemsize * header.num_games)
-    table = np.frombuffer(data, _GAME)
+        table = _read_table(stream, header.num_games, path.name, 0)
     for index, problem in enumerate(_find_problems(table)):
         if problem:
             raise _game_error(path.name, index, problem)
@@ -156,9 +155,7 @@ def read_wthor(stream: ByteSource, path: str | Path, *, on_error: ErrorHandler |
     file_tags = {"WthorCreated": created, "WthorDepth": str(header.depth)}
     for first in range(0, header.num_games, _BLOCK_GAMES):
         num_games = min(_BLOCK_GAMES, header.num_games - first)
-        table = np.frombuffer(stream.read(_GAME.itemsize * num_games), _GAME)
-        if len(table) != num_games:
-            raise RecordFormatError(f"{path.name}, byte {_HEADER.size + _GAME.itemsize * first}: the file has become shorter")
+        table = _read_table(stream, num_games, path.name, first)
         squares = SQUARE_OF_CODE[table["moves"]].tolist()
         numbers = zip(*(table[name].tolist() for name in (_GAME.names or ())[:-1]), strict=True)
         for index, (problem, numbers_of_game) in enumerate(zip(_find_problems(table), numbers, strict=True)):
@@ -215,6 +212,14 @@ def _read_games_header(stream: ByteSource, path: Path) -> WthorHeader:
             f"{path.name}, byte {min(size, expected)}: {header.num_games} games need {expected} bytes, but the file has {size}"
         )
     return header
+
+
+def _read_table(stream: ByteSource, num_games: int, file: str, first: int) -> npt.NDArray[Any]:
+    """The next games. first: the index of the first one."""
+    data = stream.read(_GAME.itemsize * num_games)
+    if len(data) != _GAME.itemsize * num_games:
+        raise RecordFormatError(f"{file}, byte {_HEADER.size + _GAME.itemsize * first + len(data)}: the file has become shorter")
+    return np.frombuffer(data, _GAME)
 
 
 def _find_problems(table: npt.NDArray[Any]) -> list[str]:
