@@ -137,16 +137,15 @@ def parse_transcript(text: str, board_size: int) -> list[tuple[int, int]]:
     num_placed, place = 0, 0
     while place < len(text):
         piece = _PIECE.match(text, place)
-        kind = piece.lastgroup if piece else None
         token = piece[0] if piece else text[place : place + 2]
         try:
-            if kind == "number":
-                check_move_number(int(piece["number"]), len(squares), num_placed)  # type: ignore[index]
-            elif kind == "pass":
-                squares.append((place + 1, pass_square(board_size)))
-            elif kind in ("square", None):
+            if piece is None or piece["square"]:
                 squares.append((place + 1, parse_square(token, board_size)))
                 num_placed += 1
+            elif piece["pass"]:
+                squares.append((place + 1, pass_square(board_size)))
+            elif piece["number"]:
+                check_move_number(int(piece["number"]), len(squares), num_placed)
         except RecordFormatError as error:
             raise RecordFormatError(f"transcript, character {place + 1}: {error}") from None
         place += len(token)

@@ -50,7 +50,7 @@ def _read_game(text: GameText, file: str) -> GameRecord:
         elif item.name not in _NAMES:
             raise RecordFormatError(f"{file}, line {item.line}: {item.name[:20]} is no property of GGF")
         elif item.name in header:
-            raise RecordFormatError(f"{file}, line {item.line}: {item.name} stands there twice")
+            raise RecordFormatError(f"{file}, line {item.line}: {item.name} appears twice")
         else:
             header[item.name] = item
     value = {name: item.values[0].strip() for name, item in header.items()}

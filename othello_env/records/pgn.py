@@ -151,7 +151,7 @@ class _Reader:
             elif name == "Date":  # Edax writes two, the second one without sense where it does not know the date
                 self.game.tags[name] = before if parse_date(before[0]) else (value, number)
             elif before[0] != value:
-                self.fail(number, f"the tag {name} stands there twice, as {before[0][:40]!r} and as {value[:40]!r}")
+                self.fail(number, f"the tag {name} appears twice, as {before[0][:40]!r} and as {value[:40]!r}")
             if len(self.game.tags) > _MAX_TAGS:
                 self.fail(number, f"more than {_MAX_TAGS} tags")
             position = match.end()

@@ -122,7 +122,7 @@ class _Splitter:
                     continue
                 bracket = None if self.escapes else _BRACKET.search(line, position)
                 if bracket:
-                    self.fail(number, "a value without ] at its end", bracket.start())
+                    self.fail(number, "a value has no closing bracket", bracket.start())
                 return len(line)
             skipped = _WITHOUT_PARENTHESES[self.escapes].match(line, position)
             assert skipped
@@ -135,7 +135,7 @@ class _Splitter:
                 if self.depth == 0:
                     return position + 1
             elif sign == "(" and (not self.escapes or _GAME_START.match(line, position)):
-                self.fail(self.first_line, "a game without ) at its end", position)
+                self.fail(self.first_line, "the game has no closing parenthesis", position)
             elif sign == "(":
                 self.depth += 1
             position += len(sign)

@@ -86,7 +86,7 @@ class GameRecord:
         """
         found = []
         if self.result is not None and self.result.is_unclear:
-            found.append(f"the recorded result {self.result.text!r} is none that is known")
+            found.append(f"the recorded result {self.result.text!r} is not understood")
         elif self.result is not None and self.is_complete and "a" not in self.tags.get("TY", ""):
             found += _compare(self.result, self.game.final, len(self.game.moves))
         token = self.tags.get("ResultToken")

@@ -54,7 +54,7 @@ class RecordedResult:
 
     @property
     def is_unclear(self) -> bool:
-        """Whether the text is none that is known."""
+        """Whether the text is not understood."""
         return self.outcome is None and not self.is_unfinished
 
     def __str__(self) -> str:

@@ -57,7 +57,7 @@ def _read_game(text: GameText, file: str) -> GameRecord:
     root: dict[str, Property] = {}
     for item in nodes[0]:
         if item.name in root and item.name not in _SIDES:
-            raise RecordFormatError(f"{file}, line {item.line}: {item.name} stands there twice")
+            raise RecordFormatError(f"{file}, line {item.line}: {item.name} appears twice")
         root[item.name] = item
     value = {name: _simple_text(item.values[0]) for name, item in root.items()}
     if value.get("GM", "2") != "2":

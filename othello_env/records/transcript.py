@@ -51,7 +51,7 @@ def read_transcripts(lines: Iterable[tuple[int, str]], file: str, *, on_error: E
     """
     numbered: list[str] = []  # the lines of a numbered transcript
     place = Place(file)
-    announced: int | None = None
+    announced, announced_at = None, 0  # the number of lines that the file says it has
     num_lines = 0
 
     def read(text: str, place: Place) -> Iterator[GameRecord]:
@@ -71,7 +71,7 @@ def read_transcripts(lines: Iterable[tuple[int, str]], file: str, *, on_error: E
         if not line.strip() or line.lstrip().startswith(("#", "%")):
             continue
         if count:
-            announced = int(count[1])
+            announced, announced_at = int(count[1]), number
             continue
         num_lines += not numbered
         place = place if numbered else Place(file, number)
@@ -85,7 +85,7 @@ def read_transcripts(lines: Iterable[tuple[int, str]], file: str, *, on_error: E
     if numbered:
         yield from read(" ".join(numbered), place)
     if announced is not None and announced != num_lines:
-        report(RecordFormatError(f"{file}, line 1: announces {announced} lines, but {num_lines} follow"), on_error)
+        report(RecordFormatError(f"{file}, line {announced_at}: announces {announced} lines, but {num_lines} follow"), on_error)
 
 
 def _read_line(text: str, place: Place) -> Iterator[GameRecord]:

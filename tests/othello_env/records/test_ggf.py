@@ -133,7 +133,7 @@ def test_brackets_in_names_are_refused() -> None:
         ("(;GM[Othello]BO[8 ---- -O*- -*O- ---- *];)", "BO: 16 squares, expected 64"),
         ("(;GM[Othello]BO[8 ---- -OQ- *];)", "position '---- -OQ- *': 'Q' at character 8 is neither a disc nor an empty square"),
         ("(;GM[Othello]KM[x]B[f5];)", "komi 'x': expected a number"),
-        ("(;GM[Othello]PB[a]PB[b]B[f5];)", "PB stands there twice"),
+        ("(;GM[Othello]PB[a]PB[b]B[f5];)", "PB appears twice"),
         ("(;GM[Othello]PB[a][b]B[f5];)", "PB has 2 values, expected one"),
         ("(;GM[Othello]B[f5]C[d6];)", "C is no property of GGF"),
         ("(;GM[Othello]B[f5]W[z9];)", "'z9' names no square"),

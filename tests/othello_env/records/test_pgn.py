@@ -24,7 +24,7 @@ from tests.strategies import positions
 
 def numbered(game: Game, *, step: int = 1, token: str = "pass") -> str:
     """The moves as a server writes them, a pair in each line. step: 1 numbers pairs, 2 single moves. token: for passes, or nothing."""
-    words = []
+    words: list[str] = []
     for number, move in enumerate(game.moves):
         if token and game.positions()[number].side_to_move != (number + len([w for w in words if w == token])) % 2:
             words.append(token)
@@ -261,7 +261,7 @@ def test_the_text_is_edaxs() -> None:
     [
         ("1. f5 d6", 1, "expected the tags of a game, not '1. f5 d6'"),
         ('[Event "x"\n\n1. f5', 1, 'expected a tag like [Black "name"], not \'[Event "x"\''),
-        ('[Black "x"]\n[Black "y"]\n', 2, "the tag Black stands there twice, as 'x' and as 'y'"),
+        ('[Black "x"]\n[Black "y"]\n', 2, "the tag Black appears twice, as 'x' and as 'y'"),
         ('[Event "x"]\n\n1. f5 d6 4. c3', 3, "move number 4 after 2 moves: expected 2 or 3"),
         ('[Event "x"]\n\n1. f5 d6 2.', 3, "no move after the number 2"),
         ('[Event "x"]\n\n1. f5 2. 1-0', 3, "no move after the number 2"),

@@ -11,7 +11,7 @@ def split(text: str, *, escapes: bool = False, errors: list[str] | None = None) 
     """The texts of the games with their lines."""
     lines = enumerate(text.split("\n"), 1)
     handler = None if errors is None else lambda error: errors.append(str(error))
-    return [tuple(game) for game in split_games(lines, "games", escapes=escapes, on_error=handler)]
+    return [(game.text, game.line) for game in split_games(lines, "games", escapes=escapes, on_error=handler)]
 
 
 def test_games_may_stand_in_one_line_or_in_many() -> None:
@@ -30,8 +30,8 @@ def test_the_number_of_games_may_stand_in_front() -> None:
         ("(;A[1];", "games, line 1: the file ends inside the game that begins here"),
         ("(;A[1", "games, line 1: the file ends inside the game that begins here"),
         ("hello (;A[1];)", "games, line 1: expected a game in parentheses, not 'hello (;A[1];)'"),
-        ("(;GM[x]A[1;\n(;GM[y];)", "games, line 2: a value without ] at its end"),
-        ("(;GM[x]A[1];\n(;GM[y];)", "games, line 1: a game without ) at its end"),
+        ("(;GM[x]A[1;\n(;GM[y];)", "games, line 2: a value has no closing bracket"),
+        ("(;GM[x]A[1];\n(;GM[y];)", "games, line 1: the game has no closing parenthesis"),
     ],
 )
 def test_damage_is_named_with_its_line(text: str, error: str) -> None:

@@ -108,7 +108,7 @@ def test_results_that_agree_with_the_board_are_no_contradictions(game: Game, res
         (WIPEOUT, RecordedResult.from_score(62), "recorded '+62', but the board says 13-0, a win for black"),
         (DRAW, RecordedResult(1), "recorded '1-0', but the board says 12-12, a draw"),
         (FULL, RecordedResult(is_unfinished=True, text="*"), "recorded as unfinished ('*'), but the game is over: 28-36"),
-        (RUNNING, RecordedResult(text="B+999"), "the recorded result 'B+999' is none that is known"),
+        (RUNNING, RecordedResult(text="B+999"), "the recorded result 'B+999' is not understood"),
     ],
 )
 def test_results_that_contradict_the_board_are_described(game: Game, result: RecordedResult, message: str) -> None:

@@ -152,7 +152,7 @@ def test_edax_gets_letters_with_digits_and_passes_quarry_pairs_of_letters_withou
         ("(;GM[2]AB[b2:a1]PL[B])", "'b2:a1': expected the top left and the bottom right square"),
         ("(;GM[2]PL[X])", "PL[X]: expected B or W"),
         ("(;GM[2]KM[x])", "komi 'x': expected a number"),
-        ("(;GM[2]GM[2])", "GM stands there twice"),
+        ("(;GM[2]GM[2])", "GM appears twice"),
         ("(;GM[2];B[f5];Q[d6])", "'Q' is no property of SGF"),
         ("()", "expected a semicolon after the parenthesis"),
     ],

@@ -97,7 +97,8 @@ def test_arrays_are_the_bytes_of_the_file(path: Path) -> None:
     assert arrays.header == WthorHeader((2001, 4, 5), num_games=2, year=1980, depth=24)
     assert (arrays.tournaments.tolist(), arrays.black_players.tolist(), arrays.white_players.tolist()) == ([70, 71], [445, 1], [556, 0])
     assert (arrays.black_scores.tolist(), arrays.theoretical_scores.tolist()) == ([28, 64], [39, 50])
-    assert (arrays.moves.shape, arrays.moves.dtype) == ((2, 60), np.uint8)
+    assert arrays.moves.shape == (2, 60)
+    assert arrays.moves.dtype == np.uint8
     assert arrays.moves[0].tobytes() == encode(FULL)
     assert arrays.squares()[1].tolist() == [*WIPEOUT.moves, *[NO_SQUARE] * 51]
 
