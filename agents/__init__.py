@@ -1,4 +1,4 @@
-"""Sample agents: everything that chooses moves. They run from the checkout, `make_agent` builds them from a spec."""
+"""Sample agents. They run from a clone of the repository; `make_agent` builds an agent from its spec."""
 
 from agents.base import Agent
 from agents.registry import AgentSpecError, agent_specs, make_agent

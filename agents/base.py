@@ -1,4 +1,4 @@
-"""The agent that looks one move ahead. The protocol of all agents is `othello_env.agent.Agent`."""
+"""Agents that look one move ahead, and the choice among afterstates. The protocol of all agents is `othello_env.agent.Agent`."""
 
 from __future__ import annotations
 
@@ -11,27 +11,28 @@ import numpy.typing as npt
 
 from othello_env.agent import Agent as Agent
 from othello_env.agent import Moves as Moves
+from othello_env.agent import check_board_size as check_board_size
 from othello_env.batch import Afterstates, PositionBatch
 
 Values = npt.NDArray[np.floating]
 
-# Values that differ by less are equal: the published league protocol's tolerance.
+# Values that differ by at most this much are tied: the tolerance of the published League protocol.
 TIE: Final = 1e-6
 
-# A finished game counts for more than any other value, and for more the higher it is won.
+# A won game has this value plus its disc difference, which is more than any evaluation of a running game.
 WON: Final = 1e4
 
 
 def set_results(values: Values, afterstates: Afterstates) -> None:
-    """Put the results of games that have ended in the place of their values. values: [N], one an afterstate."""
+    """Replace the values of afterstates that end the game by the result, see `WON`. values: [N], one per afterstate."""
     ends, differences = afterstates.results()
     values[ends] = np.sign(differences) * WON + differences
 
 
 def best_moves(afterstates: Afterstates, values: Values, *, positions: PositionBatch, rng: np.random.Generator) -> Moves:
-    """For each position the move with the highest value, ties broken at random; the pass where there is no afterstate.
+    """Return the move with the highest value for each position, ties broken at random; the pass where there is no afterstate.
 
-    values: [N], one an afterstate, from the view of the side that made the move. Raises `ValueError` where one is not finite.
+    values: [N], one per afterstate, from the view of the side that made the move. Raises `ValueError` if one is not finite.
     """
     moves = np.full(len(positions), positions.pass_square, dtype=np.int64)
     if len(afterstates):
@@ -41,9 +42,9 @@ def best_moves(afterstates: Afterstates, values: Values, *, positions: PositionB
 
 
 def best_afterstates(rows: npt.NDArray[np.int64], values: Values, *, rng: np.random.Generator) -> npt.NDArray[np.int64]:
-    """The index of the highest value among the entries of each row, ties broken at random.
+    """Return the index of the highest value in each group of equal rows, ties broken at random.
 
-    rows: [N] ascending, N > 0. values: [N], finite. Returns one index for each distinct row, in the rows' order.
+    rows: [N] ascending, N > 0. values: [N]. Returns one index per group. Raises `ValueError` if a value is not finite.
     """
     if not np.isfinite(values).all():
         raise ValueError(f"{int((~np.isfinite(values)).sum())} of {len(values)} values are not finite numbers")
@@ -56,17 +57,17 @@ def best_afterstates(rows: npt.NDArray[np.int64], values: Values, *, rng: np.ran
 
 
 def groups_of(rows: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Where the entries of each row begin, and how many they are. rows: [N] ascending, not negative."""
+    """Return the start and the length of each group of equal rows. rows: [N] ascending, not negative."""
     first = np.flatnonzero(np.diff(rows, prepend=-1))
     return first, np.diff(first, append=len(rows))
 
 
 @dataclass(frozen=True, slots=True)
 class AfterstateAgent:
-    """Looks one move ahead: plays the move whose afterstate has the highest value, ties broken at random.
+    """Plays the move whose afterstate has the highest value, ties broken at random.
 
-    evaluate: gives each afterstate a value, [N], from the view of the side that made the move. board_size: the only one that it
-    can evaluate, or None for any; `select_moves` raises `ValueError` for another. sees_colors: whether it plays black and white
+    evaluate: returns the values of N afterstates, [N], from the view of the side that made the move. board_size: the only size that
+    it can evaluate, or None for all; `select_moves` raises `ValueError` for another. sees_colors: whether it plays black and white
     differently.
     """
 
@@ -77,7 +78,6 @@ class AfterstateAgent:
 
     def select_moves(self, positions: PositionBatch, rng: np.random.Generator) -> Moves:
         """See `Agent`."""
-        if self.board_size not in (None, positions.board_size):
-            raise ValueError(f"{self.name} plays on board_size {self.board_size}, not {positions.board_size}")
+        check_board_size(self, positions.board_size)
         afterstates = positions.afterstates()
         return best_moves(afterstates, self.evaluate(afterstates), positions=positions, rng=rng)

@@ -1,4 +1,4 @@
-"""A person at the terminal, as an agent."""
+"""A person at the terminal as an agent."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from othello_env.rendering.text import render_text
 from othello_env.squares import format_square, parse_square
 
 
-class QuitGame(Exception):  # noqa: N818  (not an error)
-    """The person has had enough."""
+class QuitGame(Exception):  # noqa: N818 - not an error
+    """Raised when the person quits."""
 
 
 @dataclass(frozen=True, slots=True)
 class HumanAgent:
-    """Shows each position and asks for a move until it is a legal one. "quit", or the end of the input, raises `QuitGame`.
+    """Shows each position and asks for a move until the answer is legal. "quit" and the end of the input raise `QuitGame`.
 
-    read: asks a question and gives the answer, as `input` does. write: shows a text, as `print` does.
+    read: asks a question and returns the answer, as `input` does. write: shows a line, as `print` does.
     """
 
     read: Callable[[str], str]
@@ -30,7 +30,7 @@ class HumanAgent:
     name: str = "human"
 
     def select_moves(self, positions: PositionBatch, rng: np.random.Generator) -> Moves:
-        """See `Agent`; the positions are asked about one after the other."""
+        """See `Agent`. Asks about the positions one by one."""
         del rng
         return np.array([self._ask(positions, row) for row in range(len(positions))], dtype=np.int64)
 
@@ -44,7 +44,10 @@ class HumanAgent:
         while True:
             try:
                 answer = self.read(f"{COLOR_NAMES[position.side_to_move]}'s move (or quit): ").strip()
-            except EOFError:
+            except (EOFError, KeyboardInterrupt) as end:
+                self.write("")  # ends the line of the question
+                if isinstance(end, KeyboardInterrupt):
+                    raise
                 raise QuitGame from None
             if answer.lower() in ("quit", "q", "exit"):
                 raise QuitGame

@@ -1,7 +1,9 @@
-"""Players of the Othello League in its text format: n-tuple networks that papers published.
+"""Players of the Othello League: n-tuple networks that papers published, in the League's text format.
 
-The format: the number of groups; for each group the number of squares of a tuple and the number of tuples, the tuples, and the
-weights. Squares are 0 to 63; the digits of an index are 0 for white, 1 for empty, 2 for black, the first square first.
+The format: the number of groups; for each group the number of squares of a tuple, the number of tuples, the tuples, and the weights,
+which all tuples of the group share. Squares are 0 to 63. The digits of a weight's index are 0 for white, 1 for empty and 2 for black,
+most significant first, in the order of the tuple's squares. Braces may surround the whole, the groups, the tuples and the weights;
+most published files have them, some do not.
 """
 
 from __future__ import annotations
@@ -16,7 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from agents.base import AfterstateAgent
-from agents.ntuple.network import Group, NTupleNetwork
+from agents.ntuple.layout import Group, Layout
+from agents.ntuple.network import NTupleNetwork
 from othello_env.batch import Afterstates
 from othello_env.errors import RecordFormatError
 from othello_env.position import BLACK
@@ -24,38 +27,47 @@ from othello_env.position import BLACK
 View = Literal["mover", "black"]
 
 _LARGEST_WEIGHT: Final = 1e100  # sums of these are finite
+_LONGEST_SHOWN: Final = 40  # characters of a word in an error message
+
+
+def load_league_player(file: Path) -> NTupleNetwork:
+    """Read a network from a file in the League format. Raises `OSError` or `RecordFormatError`."""
+    return parse_league_player(file.read_text(encoding="utf-8-sig", errors="replace"), str(file))
 
 
 def parse_league_player(text: str, source: str = "player") -> NTupleNetwork:
-    """Read a network in the League format. Raises `RecordFormatError` with the line for anything that does not fit.
+    """Read a network in the League format. Raises `RecordFormatError` with line and column for text that does not follow it.
 
-    source: the name that errors give the text.
+    source: the name of the text in errors.
     """
     words = _Words(text, source)
     groups: list[Group] = []
     weights: list[float] = []
+    words.skip_braces()
     for _ in range(words.integer("the number of tuple groups", 1, 10_000)):
+        words.skip_braces()
         length = words.integer("the number of squares of a tuple", 1, 12)
-        tuples = words.integer("the number of tuples", 1, 10_000)
-        groups.append(tuple(words.squares(length) for _ in range(tuples)))
+        num_tuples = words.integer("the number of tuples", 1, 10_000)
+        groups.append(tuple(words.squares(length) for _ in range(num_tuples)))
+        words.skip_braces()
         weights.extend(words.number("a weight") for _ in range(3**length))
     words.end()
-    return NTupleNetwork(tuple(groups), np.array(weights))
+    return NTupleNetwork(Layout(tuple(groups)), np.array(weights))
 
 
 def league_agent(file: Path, *, view: View = "mover") -> AfterstateAgent:
     """Plays a published League player one move ahead, ties broken at random. 8x8 only.
 
-    view: "mover" shows the network every position as if the side that moved were black; "black" shows it the colours as they
-    are, and White then plays for the lowest value. Raises `FileNotFoundError` or `RecordFormatError`.
+    view: "mover" shows the network every position as if the side that moved were black; "black" shows it the actual colors, and White
+    plays for the lowest value. Raises `OSError` or `RecordFormatError`.
     """
-    network = parse_league_player(file.read_text(encoding="ascii", errors="replace"), str(file))
-    return AfterstateAgent(f"league:{file.name},view={view}", LeagueEvaluator(network, view), board_size=8, sees_colors=view == "black")
+    name = f"league:{file.name},view={view}"
+    return AfterstateAgent(name, LeagueEvaluator(load_league_player(file), view), board_size=8, sees_colors=view == "black")
 
 
 @dataclass(frozen=True, slots=True)
 class LeagueEvaluator:
-    """A network's values, from the view that it was made for."""
+    """Values of a network from the view for which it was trained, see `league_agent`."""
 
     network: NTupleNetwork
     view: View
@@ -72,42 +84,68 @@ class LeagueEvaluator:
 
 
 class _Words:
-    """The words of a text one by one, each with its line."""
+    """Reads the words of a text one by one; braces are words of their own."""
 
     def __init__(self, text: str, source: str) -> None:
         self._source = source
-        self._words: Iterator[tuple[int, str]] = (
-            (number, word) for number, line in enumerate(text.splitlines(), 1) for word in line.split()
+        self._words: Iterator[tuple[str, str]] = (
+            (match[0], f"line {number}, column {match.start() + 1}")
+            for number, line in enumerate(text.split("\n"), 1)
+            for match in re.finditer(r"[{}]|[^\s{}]+", line)
         )
-        self._line = 1
+        self._word, self._place = "", "line 1"
+        self._open_braces: list[str] = []  # their places
+        self._advance()
 
-    def _next(self, what: str) -> str:
-        entry = next(self._words, None)
-        if entry is None:
-            raise RecordFormatError(f"{self._source}, line {self._line}: ends where {what} belongs")
-        self._line, word = entry
-        return word
+    def _advance(self) -> None:
+        """Go to the next word; to the empty word at the end of the text."""
+        self._word, self._place = next(self._words, ("", self._place))
 
-    def integer(self, what: str, low: int, high: int) -> int:
-        word = self._next(what)
+    def _error(self, message: str) -> RecordFormatError:
+        return RecordFormatError(f"{self._source}, {self._place}: {message}")
+
+    def _misplaced(self, expected: str, allowed: str) -> RecordFormatError:
+        shown = self._word if len(self._word) <= _LONGEST_SHOWN else f"{self._word[:_LONGEST_SHOWN]}..."
+        return self._error(f"{repr(shown) if shown else 'the text ends'} where {expected} belongs, {allowed}")
+
+    def skip_braces(self) -> None:
+        """Skip braces between two items. They need not be there, but each must have its counterpart."""
+        while self._word in ("{", "}"):
+            if self._word == "{":
+                self._open_braces.append(self._place)
+            elif self._open_braces:
+                self._open_braces.pop()
+            else:
+                raise self._error("'}' without a '{' before it")
+            self._advance()
+
+    def integer(self, name: str, low: int, high: int) -> int:
+        word = self._word
         if not re.fullmatch("[0-9]{1,9}", word) or not low <= int(word) <= high:
-            raise RecordFormatError(f"{self._source}, line {self._line}: {word!r} where {what} belongs, an integer from {low} to {high}")
+            raise self._misplaced(name, f"an integer from {low} to {high}")
+        self._advance()
         return int(word)
 
     def squares(self, length: int) -> tuple[int, ...]:
+        self.skip_braces()
+        place = self._place
         squares = tuple(self.integer("a square", 0, 63) for _ in range(length))
         if len(set(squares)) < length:
-            raise RecordFormatError(f"{self._source}, line {self._line}: the tuple {' '.join(map(str, squares))} has a square twice")
+            self._place = place
+            raise self._error(f"the tuple {' '.join(map(str, squares))} has a square twice")
         return squares
 
-    def number(self, what: str) -> float:
-        word = self._next(what)
-        value = float(word) if re.fullmatch(r"[-+]?[0-9]*\.?[0-9]+([eE][-+]?[0-9]{1,3})?", word) else np.inf
+    def number(self, name: str) -> float:
+        word = self._word
+        value = float(word) if re.fullmatch(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]{1,3})?", word) else np.inf
         if abs(value) > _LARGEST_WEIGHT:
-            raise RecordFormatError(f"{self._source}, line {self._line}: {word!r} where {what} belongs, a number")
+            raise self._misplaced(name, "a number")
+        self._advance()
         return value
 
     def end(self) -> None:
-        entry = next(self._words, None)
-        if entry is not None:
-            raise RecordFormatError(f"{self._source}, line {entry[0]}: {entry[1]!r} after the last group")
+        self.skip_braces()
+        if self._word:
+            raise self._misplaced("the end", "after the last group")
+        if self._open_braces:
+            raise self._error(f"the text ends without the '}}' for the '{{' in {self._open_braces[-1]}")

@@ -1,7 +1,7 @@
-"""The policy-value network: a small residual convolutional network in PyTorch.
+"""Policy-value network: a small residual convolutional network in PyTorch.
 
-Without batch normalisation: each residual block starts as the identity, which trains as well at these depths, costs less on a
-CPU, and makes the network the same function in training and in play.
+It has no batch normalization. Instead each residual block starts as the identity, which trains as well at these depths, costs less on
+a CPU, and makes the network the same function in training and in play.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,13 +17,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from agents.device import Device
 from agents.weight_file import CheckpointError, read_weights, write_weights
 from othello_env.bitboard import BitboardArray, unpack
 from othello_env.squares import BOARD_SIZES
 
 KIND: Final = "policy_value"
-
-Device = Literal["cpu", "cuda", "auto"]
 NUM_PLANES: Final = 3
 
 _VALUE_CHANNELS: Final = 8
@@ -31,11 +30,11 @@ _VALUE_UNITS: Final = 64
 
 
 class Outputs(NamedTuple):
-    """What the network says of L positions, each from the view of its side to move.
+    """Outputs of the network for L positions, each from the view of its side to move.
 
-    policy_logits: [L, A], A = n*n + 1, the pass last and always 0. value_logits: [L], twice the inverse hyperbolic tangent of the
-    value from -1 to 1: where that is the outcome alone, the logit of winning. ownership_logits: [L, n*n], of the probability that a
-    square ends as own.
+    policy_logits: [L, A], A = n*n + 1, the pass last and always 0. value_logits: [L], 2 artanh(value) for values in [-1, 1]; if the
+    value is the outcome alone, the logit of the probability of winning. ownership_logits: [L, n*n], logits of the probability that a
+    square holds an own disc at the end.
     """
 
     policy_logits: Tensor
@@ -45,9 +44,9 @@ class Outputs(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Architecture:
-    """The size of a network, and what its value means. Raises `ValueError` for an impossible one.
+    """Size of a network, and the meaning of its value. Raises `ValueError` for an impossible one.
 
-    margin_share: how much of the value is the disc difference at the end, see `agents.search.mcts.SearchSettings`.
+    margin_share: share of the final disc difference in the value, see `agents.search.mcts.SearchSettings`.
     """
 
     board_size: int = 8
@@ -65,7 +64,7 @@ class Architecture:
 
 
 class PolicyValueNetwork(nn.Module):
-    """Planes to policy, value and, for training alone, ownership. Weights are drawn from PyTorch's generator."""
+    """Maps planes to policy, value and, for training only, ownership. Weights are drawn from PyTorch's generator."""
 
     def __init__(self, architecture: Architecture) -> None:
         super().__init__()
@@ -79,11 +78,11 @@ class PolicyValueNetwork(nn.Module):
         self.value_units = nn.Linear(_VALUE_CHANNELS * num_squares, _VALUE_UNITS)
         self.value = nn.Linear(_VALUE_UNITS, 1)
         self.ownership = nn.Conv2d(channels, 1, 1)
-        for head in (self.policy, self.value, self.ownership):  # begins with a uniform policy and even values
+        for head in (self.policy, self.value, self.ownership):  # start with a uniform policy and values of 0
             nn.init.zeros_(head.weight)
 
     def forward(self, planes: Tensor) -> Outputs:
-        """planes: [L, 3, n, n], own discs, the other's, legal moves."""
+        """Return the outputs for L positions. planes: [L, 3, n, n], own discs, the opponent's discs, legal moves."""
         features = functional.relu(self.stem(planes))
         for block in self.blocks:
             features = block(features)
@@ -96,13 +95,13 @@ class PolicyValueNetwork(nn.Module):
         )
 
     def save(self, path: Path, metadata: dict[str, Any] | None = None) -> None:
-        """Write the network, with anything else worth knowing about it, as a safetensors file, by an atomic rename."""
+        """Write the network and metadata as a safetensors file, by an atomic rename."""
         about = {**(metadata or {}), "architecture": asdict(self.architecture)}
         write_weights(path, KIND, tensors=to_arrays(self), about=about)
 
     @classmethod
     def load(cls, path: Path) -> PolicyValueNetwork:
-        """Read a file that `save` wrote. Raises `CheckpointError` where it is missing, damaged or of another kind."""
+        """Read a file written by `save`. Raises `CheckpointError` if it is missing, damaged or of another kind."""
         tensors, about = read_weights(path, KIND)
         try:
             network = cls(Architecture(**about["architecture"]))
@@ -113,7 +112,7 @@ class PolicyValueNetwork(nn.Module):
 
 
 class ResidualBlock(nn.Module):
-    """Two 3x3 convolutions that add to their input. The second one starts at zero."""
+    """Two 3x3 convolutions whose result is added to their input. The second one starts at zero."""
 
     def __init__(self, channels: int) -> None:
         super().__init__()
@@ -122,13 +121,13 @@ class ResidualBlock(nn.Module):
         nn.init.zeros_(self.second.weight)
 
     def forward(self, features: Tensor) -> Tensor:
-        """features: [L, C, n, n], and so is what comes back."""
+        """Return [L, C, n, n]. features: [L, C, n, n]."""
         added: Tensor = self.second(functional.relu(self.first(features)))
         return functional.relu(features + added)
 
 
 def new_network(architecture: Architecture, *, seed: int, device: torch.device) -> PolicyValueNetwork:
-    """A network to train on a device, with random weights of its own seed; PyTorch's generator on the CPU stays as it was."""
+    """Return a network on a device, with random weights drawn from `seed`. PyTorch's generator on the CPU is unchanged."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         network = PolicyValueNetwork(architecture)
@@ -137,9 +136,9 @@ def new_network(architecture: Architecture, *, seed: int, device: torch.device) 
 
 
 def find_device(device: Device) -> torch.device:
-    """The device that a name stands for; auto takes a GPU that PyTorch finds.
+    """Return the device of a name; "auto" is a GPU if PyTorch finds one.
 
-    Raises `ValueError` for "cuda" where there is none, and where there is one that cannot be used.
+    Raises `ValueError` for "cuda" if PyTorch finds no GPU, and for a GPU that does not work.
     """
     found = device != "cpu" and torch.cuda.is_available()
     if device == "cuda" and not found:
@@ -154,18 +153,18 @@ def find_device(device: Device) -> torch.device:
 
 
 def repeat_exactly(device: torch.device) -> None:
-    """Have a GPU's convolutions add up in the same order each time, as training needs that shall give the same weights again."""
+    """Make convolutions on a GPU deterministic, so that training repeats exactly."""
     if device.type == "cuda":
         torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark = True, False
 
 
 def to_arrays(module: nn.Module) -> dict[str, npt.NDArray[Any]]:
-    """The weights by their names."""
+    """Return the weights of a module by name."""
     return {name: tensor.detach().cpu().contiguous().numpy().copy() for name, tensor in module.state_dict().items()}
 
 
 def from_arrays(module: nn.Module, arrays: dict[str, npt.NDArray[Any]]) -> None:
-    """Put weights into a module. Raises `ValueError` where names or shapes differ from its own, or where one is not finite."""
+    """Copy weights into a module. Raises `ValueError` if their names or shapes differ from its own, or one is not finite."""
     state = module.state_dict()
     found = {name: array.shape for name, array in arrays.items()}
     expected = {name: tuple(tensor.shape) for name, tensor in state.items()}
@@ -179,7 +178,7 @@ def from_arrays(module: nn.Module, arrays: dict[str, npt.NDArray[Any]]) -> None:
 
 
 def planes_of(own: BitboardArray, opp: BitboardArray, *, legal_moves: BitboardArray, board_size: int) -> Tensor:
-    """What the network sees: [L, 3, n, n] uint8 of 0 and 1, laid out with the planes last. Arrays: [L] uint64."""
+    """Input of the network: [L, 3, n, n] uint8 of 0 and 1, in the channels-last memory format. own, opp, legal_moves: [L] uint64."""
     num_squares = board_size**2
     planes = np.empty((len(own), num_squares, NUM_PLANES), dtype=np.uint8)
     for plane, squares in enumerate((own, opp, legal_moves)):
@@ -188,7 +187,7 @@ def planes_of(own: BitboardArray, opp: BitboardArray, *, legal_moves: BitboardAr
 
 
 def inference_copy(network: PolicyValueNetwork, device: torch.device, *, dtype: torch.dtype) -> PolicyValueNetwork:
-    """A copy that answers fast and does not learn, in the given type."""
+    """Return a copy for inference, in the given type."""
     copied = copy.deepcopy(network).to(device=device, dtype=dtype, memory_format=torch.channels_last)  # type: ignore[call-overload]
     for parameter in copied.parameters():
         parameter.requires_grad_(False)

@@ -1,4 +1,4 @@
-"""A game in the terminal, a person against any agent: `python -m agents.play positional --color white`."""
+"""Game in the terminal, a person against an agent: `python -m agents.play positional --color white`."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from agents.base import Agent
+from agents.base import Agent, check_board_size
 from agents.human import HumanAgent, QuitGame
 from agents.registry import agent_specs, make_agent
+from othello_env.agent import ask_agent
 from othello_env.batch import PositionBatch
+from othello_env.command import Parser, command, seed
 from othello_env.game import Game
 from othello_env.position import BLACK, COLOR_NAMES, WHITE, Position
 from othello_env.rendering.text import render_text
@@ -19,48 +21,68 @@ from othello_env.squares import BOARD_SIZES, format_square
 
 
 def play_game(black: Agent, white: Agent, start: Position, *, rng: np.random.Generator, write: Callable[[str], None]) -> Game:
-    """Play one game and tell of every move and pass; the game as far as it went, if a person quits."""
-    position, moves = start.resolve_pass(), []
-    while not position.is_over:
-        mover = position.side_to_move
-        agent = (black, white)[mover]
-        try:
-            move = int(agent.select_moves(PositionBatch.from_positions([position]), rng)[0])
-        except QuitGame:
-            break
-        position = position.play(move)
-        moves.append(move)
-        write(f"{COLOR_NAMES[mover]} ({agent.name}) plays {format_square(move, position.board_size)}")
-        if position.side_to_move == mover and not position.is_over:
-            write(f"{COLOR_NAMES[1 - mover]} must pass")
-    return Game(tuple(moves), start)
+    """Play one game and write each move and pass; at the end the position and the transcript, whatever ended the game.
+
+    Returns the game, unfinished if a person has quit. Raises `AgentError` where an agent gives no legal move.
+    """
+    position, moves = start.resolve_pass(), list[int]()
+    try:
+        while not position.is_over:
+            mover = position.side_to_move
+            agent = (black, white)[mover]
+            move = _ask(agent, position, rng)
+            moves.append(move)
+            position = position.play(move)
+            write(f"{COLOR_NAMES[mover]} ({agent.name}) plays {format_square(move, position.board_size)}")
+            if position.side_to_move == mover and not position.is_over:
+                write(f"{COLOR_NAMES[1 - mover]} must pass")
+    except QuitGame:
+        pass
+    finally:
+        game = Game(tuple(moves), start)
+        write(render_text(game.final, last_move=moves[-1] if moves else None))
+        write(f"Transcript: {game}")
+    return game
+
+
+def _ask(agent: Agent, position: Position, rng: np.random.Generator) -> int:
+    positions = PositionBatch.from_positions([position])
+    # A person's moves are legal, and errors of the terminal are not the person's.
+    moves = agent.select_moves(positions, rng) if isinstance(agent, HumanAgent) else ask_agent(agent, positions, rng)
+    return int(moves[0])
+
+
+def _parser() -> Parser:
+    parser = Parser(
+        prog="python -m agents.play",
+        description="Play against an agent in the terminal. Type squares such as d3, or quit.",
+        epilog="\n  ".join(["agents:", *agent_specs()]),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("agent", nargs="?", default="positional", help="agent that you play against, see below (default: positional)")
+    color_help = "color that you play; black moves first (default: black)"
+    parser.add_argument("--color", choices=(*COLOR_NAMES, "random"), default="black", help=color_help)
+    size_help = "squares along one side of the board (default: 8)"
+    parser.add_argument("--board-size", type=int, choices=BOARD_SIZES, default=8, help=size_help)
+    seed_help = "seed of the agent's randomness and of --color random, an integer from 0 (default: a different game each time)"
+    parser.add_argument("--seed", type=seed, metavar="N", help=seed_help)
+    return parser
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """The command line. argv: its arguments, by default those of the process."""
-    parser = argparse.ArgumentParser(
-        prog="python -m agents.play",
-        description="Play against an agent. Type squares such as d3, or quit.",
-        epilog="Agents: " + ", ".join(agent_specs()),
-    )
-    parser.add_argument("agent", nargs="?", default="positional", help="spec of the opponent (default: positional)")
-    parser.add_argument("--color", choices=(*COLOR_NAMES, "random"), default="black", help="your side (default: black, which begins)")
-    parser.add_argument("--board-size", type=int, choices=BOARD_SIZES, default=8, help="default: 8")
-    parser.add_argument("--seed", type=int, help="seed of the agent's randomness and of a random side (default: a new one)")
-    arguments = parser.parse_args(argv)
-    rng = np.random.default_rng(arguments.seed)
-    side = {"black": BLACK, "white": WHITE}.get(arguments.color, int(rng.integers(2)))
-    try:
-        opponent = make_agent(arguments.agent)
+    """Run the command. argv: its arguments, by default those of the process."""
+    parser = _parser()
+    with command("play"):
+        arguments = parser.parse_args(argv)
+        rng = np.random.default_rng(arguments.seed)
+        color = {"black": BLACK, "white": WHITE}.get(arguments.color, int(rng.integers(2)))
+        agent = make_agent(arguments.agent)
+        check_board_size(agent, arguments.board_size)
+        if hasattr(sys.stdin, "reconfigure"):
+            sys.stdin.reconfigure(errors="replace")  # bytes that are no text are no square either
         human = HumanAgent(input, print)
-        black, white = (human, opponent) if side == BLACK else (opponent, human)
-        game = play_game(black, white, Position.start(arguments.board_size), rng=rng, write=print)
-    except KeyboardInterrupt:
-        sys.exit(130)
-    except ValueError as error:
-        sys.exit(f"play: {error}")
-    print(render_text(game.final, last_move=game.moves[-1] if game.moves else None))
-    print(f"Transcript: {game}")
+        black, white = (human, agent) if color == BLACK else (agent, human)
+        play_game(black, white, Position.start(arguments.board_size), rng=rng, write=print)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Agents that play by a policy-value network: its policy alone, or a tree search that asks it."""
+"""Agents that play by a policy-value network, with a tree search or by the policy alone."""
 
 from __future__ import annotations
 
@@ -13,27 +13,28 @@ from typing import Final, Literal
 import numpy as np
 import torch
 
-from agents.base import Agent, Moves
-from agents.networks import Architecture, Device, PolicyValueNetwork, find_device, inference_copy, planes_of
+from agents.base import Agent, Moves, check_board_size
+from agents.device import Device
+from agents.networks import Architecture, PolicyValueNetwork, find_device, inference_copy, planes_of
 from agents.search.leaf import Evaluation
 from agents.search.mcts import MCTSAgent, SearchSettings
 from othello_env.batch import PositionBatch
 
-# On a GPU PyTorch rounds what convolutions of float32 multiply to TF32, unless `torch.backends.cudnn` is told otherwise.
+# On a GPU PyTorch rounds the factors in float32 convolutions to TF32, unless `torch.backends.cudnn` is set otherwise.
 Precision = Literal["float32", "bfloat16", "auto"]
 
 _DTYPES: Final = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 
-# The most positions that one call of the network takes; on a CPU enough to fill the cores, and few enough for their caches.
+# Maximum number of positions per call of the network; on a CPU enough to occupy the cores, and few enough for their caches.
 _CPU_BATCH: Final = 1024
 _CUDA_BATCH: Final = 16384
 
-# A search considers one move at its root for each so many simulations, within these bounds.
+# A search considers one root move per this many simulations, within these bounds.
 _SIMULATIONS_PER_CONSIDERED: Final = 8
 _FEWEST_CONSIDERED: Final = 4
 _MOST_CONSIDERED: Final = 16
 
-# The self-benchmark: how often each type is tried, on how many positions, and how much faster the short one must be.
+# Benchmark of `fastest_dtype`: rounds, calls per round, positions per call, and the speedup from which on bfloat16 is used.
 _TRIALS: Final = 8
 _CALLS: Final = 3
 _CPU_TRIAL: Final = 128
@@ -43,9 +44,9 @@ _WORTHWHILE: Final = 1.15
 
 @lru_cache
 def fastest_dtype(architecture: Architecture, device: torch.device) -> torch.dtype:
-    """float32, or bfloat16 where a short trial on this machine shows that the network answers clearly faster in it.
+    """Return bfloat16 if a short benchmark on this machine shows that it makes the network clearly faster, otherwise float32.
 
-    Both take turns and the best of each counts, so that other work on the machine seldom changes the answer.
+    The two alternate, and the best time of each counts, so that other load on the machine seldom changes the result.
     """
     n, size = architecture.board_size, _CPU_TRIAL if device.type == "cpu" else _CUDA_TRIAL
     with torch.random.fork_rng(devices=[]):  # leaves the generator as it was
@@ -66,15 +67,15 @@ def fastest_dtype(architecture: Architecture, device: torch.device) -> torch.dty
 
 
 def dtype_of(precision: Precision, architecture: Architecture, device: torch.device) -> torch.dtype:
-    """The type of that name, or the fastest one. Raises `KeyError` for another name."""
+    """Return the type of a precision; for "auto" the fastest one. Raises `KeyError` for another name."""
     return fastest_dtype(architecture, device) if precision == "auto" else _DTYPES[precision]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NetworkEvaluator:
-    """A policy-value network as tree searches ask it.
+    """A policy-value network as an `Evaluator` of tree searches.
 
-    network: of inference, on `device`, in `dtype`, see `network_evaluator`.
+    network: an `inference_copy` on `device` in `dtype`; `network_evaluator` makes it.
     """
 
     network: PolicyValueNetwork
@@ -101,7 +102,7 @@ class NetworkEvaluator:
 def network_evaluator(
     network: PolicyValueNetwork, *, device: torch.device | None = None, dtype: torch.dtype | None = None
 ) -> NetworkEvaluator:
-    """An evaluator with a copy of the network. device: by default the CPU. dtype: by default what is fastest there."""
+    """Return an evaluator with a copy of the network. device: by default the CPU. dtype: by default the fastest there."""
     place = torch.device("cpu") if device is None else device
     kind = fastest_dtype(network.architecture, place) if dtype is None else dtype
     return NetworkEvaluator(inference_copy(network, place, dtype=kind), place, kind)
@@ -109,14 +110,19 @@ def network_evaluator(
 
 @dataclass(frozen=True, slots=True)
 class PolicyAgent:
-    """Plays the move with the highest logit, without search."""
+    """Plays the legal move with the highest logit, without search."""
 
     name: str
     evaluator: NetworkEvaluator
 
+    @property
+    def board_size(self) -> int:
+        """The only board size that the agent can play."""
+        return self.evaluator.network.architecture.board_size
+
     def select_moves(self, positions: PositionBatch, rng: np.random.Generator) -> Moves:
         """See `Agent`."""
-        _check_board_size(self.name, self.evaluator, positions)
+        check_board_size(self, positions.board_size)
         logits = self.evaluator.evaluate(positions, rng).policy_logits
         assert logits is not None
         moves: Moves = np.where(positions.legal_action_mask() == 1, logits, -np.inf).argmax(axis=1)
@@ -125,29 +131,29 @@ class PolicyAgent:
 
 @dataclass(frozen=True, slots=True)
 class PolicyValueAgent:
-    """Plays the move that Gumbel AlphaZero's search finds, without noise."""
+    """Plays the move that the search of Gumbel AlphaZero finds, without noise."""
 
     name: str
     evaluator: NetworkEvaluator
     settings: SearchSettings
 
+    @property
+    def board_size(self) -> int:
+        """The only board size that the agent can play."""
+        return self.evaluator.network.architecture.board_size
+
     def select_moves(self, positions: PositionBatch, rng: np.random.Generator) -> Moves:
         """See `Agent`."""
-        _check_board_size(self.name, self.evaluator, positions)
+        check_board_size(self, positions.board_size)
         return MCTSAgent(self.name, self.evaluator, self.settings).select_moves(positions, rng)
 
 
-def _check_board_size(name: str, evaluator: NetworkEvaluator, positions: PositionBatch) -> None:
-    if positions.board_size != (size := evaluator.network.architecture.board_size):
-        raise ValueError(f"{name} plays on board_size {size}, not {positions.board_size}")
-
-
 def play_settings(simulations: int, *, margin_share: float) -> SearchSettings:
-    """How a network's search plays in earnest, without noise. margin_share: that of the network.
+    """Return the settings of a search outside training: without noise. margin_share: that of the network.
 
-    It considers one move for each eight simulations, 4 at least and 16 at most: few simulations look deeply at few moves. With 32,
-    a network of the hour preset scored .705, .761 and .609 (+-.045, 400 games each) against CoCMAES-4+2x2 where it considered 16, 4
-    and 2 moves, and .828, .853 and .790 against SWH.
+    The search considers one root move per eight simulations, at least 4 and at most 16: with few simulations it searches fewer moves
+    deeper. Measured with 32 simulations and a network of the hour preset, 400 games each, +-.045: considering 16, 4 and 2 moves scored
+    .705, .761 and .609 against CoCMAES-4+2x2, and .828, .853 and .790 against SWH.
     """
     considered = min(max(_FEWEST_CONSIDERED, simulations // _SIMULATIONS_PER_CONSIDERED), _MOST_CONSIDERED)
     return SearchSettings(
@@ -156,7 +162,7 @@ def play_settings(simulations: int, *, margin_share: float) -> SearchSettings:
 
 
 def policy_value_agent(evaluator: NetworkEvaluator, *, simulations: int, name: str = "policy_value") -> Agent:
-    """An agent that searches, or with 0 simulations plays by the policy alone. Raises `ValueError` for fewer."""
+    """Return an agent that searches, or with 0 simulations plays by the policy alone. Raises `ValueError` for fewer."""
     if simulations < 0:
         raise ValueError(f"simulations {simulations}: must not be negative")
     if simulations == 0:
@@ -165,9 +171,9 @@ def policy_value_agent(evaluator: NetworkEvaluator, *, simulations: int, name: s
 
 
 def load_policy_value_agent(file: Path, *, simulations: int, device: Device = "cpu", precision: Precision = "float32") -> Agent:
-    """The agent of a network file. Raises `CheckpointError` for a bad file, `ValueError` for a device that is not there.
+    """Return the agent of a network file. Raises `CheckpointError` for a bad file, `ValueError` for a device that does not exist.
 
-    precision: "auto" takes what is fastest here, so that the moves may depend on the machine.
+    precision: "auto" is the fastest on this machine, so that the moves may depend on the machine.
     """
     network, place = PolicyValueNetwork.load(file), find_device(device)
     evaluator = network_evaluator(network, device=place, dtype=dtype_of(precision, network.architecture, place))

@@ -1,7 +1,7 @@
-"""Weighted disc counters: each square has a weight, a position is worth own squares minus the opponent's.
+"""Weighted disc counters: the value of a position is the sum of the weights of own discs minus that of the opponent's discs.
 
-The published tables are the classic opponents of the literature on learning Othello, used one move ahead, ties broken at random.
-They are for the 8x8 board; smaller boards take the parts at its corners, where what the tables say of corners and edges holds too.
+The published tables are the classic opponents in the literature on learning Othello, used one move ahead with ties broken at random.
+They are for the 8x8 board. Smaller boards use the weights near its corners, so that corners and edges keep theirs.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Table = Literal["swh", "heur", "bench"]
 
 
 def _mirrored(*quadrant: tuple[float, float, float, float]) -> npt.NDArray[np.float32]:
-    """The whole 8x8 table from its top left quarter."""
+    """Return the whole 8x8 table from its top left quadrant."""
     top_left = np.array(quadrant, dtype=np.float32)
     top = np.hstack([top_left, top_left[:, ::-1]])
     return np.vstack([top, top[::-1]]).ravel()
@@ -54,7 +54,7 @@ TABLES: Final[dict[Table, npt.NDArray[np.float32]]] = {
 
 
 def square_weights(table: Table, board_size: int = 8) -> npt.NDArray[np.float32]:
-    """A table's weights for a board size: [n*n] float32. On smaller boards the middle rows and columns are left out."""
+    """Return the weights of a table for a board size: [n*n] float32. Smaller boards leave out the middle rows and columns."""
     half = board_size // 2
     kept = [*range(half), *range(8 - half, 8)]
     return TABLES[table].reshape(8, 8)[np.ix_(kept, kept)].ravel()
@@ -62,7 +62,7 @@ def square_weights(table: Table, board_size: int = 8) -> npt.NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class PositionalEvaluator:
-    """The sum of the weights of own squares minus those of the opponent's."""
+    """Sum of the weights of own discs minus that of the opponent's discs."""
 
     table: Table
 
@@ -75,5 +75,5 @@ class PositionalEvaluator:
 
 
 def positional_agent(*, table: Table = "swh") -> AfterstateAgent:
-    """Plays by one of the published tables of square weights."""
+    """Return the agent that plays by one of the published tables of square weights. All board sizes."""
     return AfterstateAgent(f"positional:table={table}", PositionalEvaluator(table))

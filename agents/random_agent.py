@@ -1,4 +1,4 @@
-"""The agent that plays at random: the floor of every comparison."""
+"""Agent that plays at random, the lowest baseline."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from othello_env.batch import PositionBatch
 
 @dataclass(frozen=True, slots=True)
 class RandomAgent:
-    """Plays each legal move with the same chance."""
+    """Plays a legal move drawn uniformly at random."""
 
     name: str = "random"
 

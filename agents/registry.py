@@ -1,18 +1,20 @@
-"""Agents by their specs: `make_agent("positional:table=bench")`.
+"""Construction of agents from specs: `make_agent("positional:table=bench")`.
 
-A spec is a name, then after a colon a file where the agent takes one, then `parameter=value` entries, with commas between:
-`league:players/best.txt,view=black`. The file's name may hold commas and equals signs. The signature of an agent's builder is
-the description of its spec. `factory:my_package.agents:make` is an agent of somebody's own.
+A spec is the name of an agent, then after a colon its file, if it takes one, and its `parameter=value` entries, separated by commas:
+`league:players/best.txt,view=black`. The name of the file may contain commas and equals signs. The signature of an agent's builder
+defines the parameters. `factory:my_package.agents:make` calls a function of the user's, see `_factory`.
 """
 
 from __future__ import annotations
 
+import difflib
 import inspect
 import pkgutil
 import re
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from types import NoneType, UnionType
+from types import ModuleType, NoneType, UnionType
 from typing import Any, Final, Literal, Union, get_args, get_origin
 
 from agents.base import Agent
@@ -22,22 +24,24 @@ from agents.league import league_agent
 from agents.ntuple.network import NTupleNetwork, ntuple_agent
 from agents.positional import positional_agent
 from agents.random_agent import RandomAgent
+from othello_env.agent import describe_error
+from othello_env.command import one_line
 
-# Trained networks that come with the agents; beside each lies a card, `.json`, that says how it was made and how it plays.
+# Trained networks of the repository. The card beside each (`.json`) says how it was trained and how well it plays.
 WEIGHTS: Final = Path(__file__).parent / "weights"
 SHIPPED_NTUPLE: Final = WEIGHTS / "ntuple.safetensors"
 SHIPPED_POLICY_VALUE: Final = WEIGHTS / "policy_value.safetensors"
 
 
 class AgentSpecError(ValueError):
-    """A spec that names no agent, or an agent with parameters that it does not have. The message says what is allowed."""
+    """A spec from which no agent can be made. The message is one line: the spec, what is wrong with it, and what is allowed."""
 
 
 def _ntuple(file: Path | None = None) -> Agent:
     return ntuple_agent(NTupleNetwork.load(file or SHIPPED_NTUPLE), f"ntuple:{file.name}" if file else "ntuple")
 
 
-# Networks need PyTorch, and load it.
+# PyTorch is imported only for the agents that use it.
 def _policy_value(
     file: Path | None = None,
     *,
@@ -51,17 +55,65 @@ def _policy_value(
 
 
 def _factory(function: str) -> Agent:
-    """What a function of somebody's own makes, called without arguments. function: "module:name"."""
-    if function.count(":") != 1:
+    """Return the agent that a user's function makes. function: "module:name"; it is called without arguments.
+
+    The module is imported from Python's path, to which the current folder is added. Raises `ValueError` for whatever goes wrong there.
+    """
+    module_name, _, name = function.partition(":")
+    if not all(part.isidentifier() for part in (*module_name.split("."), *name.split("."))):
         raise ValueError("expected a function that makes the agent, as factory:module:name")
+    module = _import_module(module_name)
+    made: Any = module
     try:
-        agent: Agent = pkgutil.resolve_name(function)()
-    except AttributeError as error:
-        raise ValueError(str(error)) from error
+        for part in name.split("."):
+            if not hasattr(made, part):
+                where = f"module {module_name!r} ({getattr(module, '__file__', None) or 'built in'})"
+                raise AgentSpecError(f"{where} has no {name!r}{_suggestion(part, dir(made))}")
+            made = getattr(made, part)
+        if not callable(made):
+            raise AgentSpecError(f"{function} is {made!r}; expected a function that makes the agent")
+        agent: Agent = made()
+        fault = _fault(agent)
+    except (AgentSpecError, KeyboardInterrupt):
+        raise
+    except BaseException as error:  # whatever the user's code raises
+        raise ValueError(f"{function} failed: {describe_error(error)}") from error
+    if fault:
+        raise ValueError(f"{function} returned {fault}; expected an agent, with a name and select_moves(positions, rng)")
     return agent
 
 
-# The agents that search are compiled: their modules need numba, and load it.
+def _import_module(name: str) -> ModuleType:
+    folder = str(Path.cwd())
+    if folder not in sys.path:  # `python -m` puts it there, other ways to start Python do not
+        sys.path.append(folder)
+    try:
+        module: ModuleType = pkgutil.resolve_name(f"{name}:")
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # whatever the user's code raises
+        if isinstance(error, ModuleNotFoundError) and f"{name}.".startswith(f"{error.name}."):
+            searched = f"the current folder, {folder}, and Python's path: PYTHONPATH and the installed packages"
+            raise ValueError(f"no module {error.name!r} in {searched}") from error
+        reason = one_line(error) if isinstance(error, ImportError) else describe_error(error)
+        raise ValueError(f"module {name!r} cannot be imported: {reason}") from error
+    return module
+
+
+def _fault(agent: Any) -> str:
+    """Return why an object is not an agent, as a phrase after "returned"; an empty text for an agent."""
+    kind = type(agent).__name__
+    if isinstance(agent, type):
+        return f"the class {agent.__name__}"
+    if not callable(getattr(agent, "select_moves", None)):
+        return f"{kind}, which has no select_moves"
+    name = getattr(agent, "name", None)
+    if not isinstance(name, str) or not name or not name.isprintable():
+        return f"{kind}, whose name is {name!r} and not a line of text"
+    return ""
+
+
+# The searches are compiled: numba is imported only for them.
 def _alpha_beta(
     file: Path | None = None,
     *,
@@ -70,11 +122,13 @@ def _alpha_beta(
     seconds: float | None = None,
     nodes: int | None = None,
     solver: int = 0,
+    solver_seconds: float | None = None,
     hash_mb: int = 16,
 ) -> Agent:
     from agents.search.alpha_beta import alpha_beta_agent
 
     limits: dict[str, Any] = {"depth": depth, "seconds": seconds, "nodes": nodes, "solver": solver, "hash_mb": hash_mb}
+    limits["solver_seconds"] = solver_seconds
     if evaluation == "ntuple":
         if file is not None:
             raise ValueError(f"a file and evaluation={evaluation}: expected one of them")
@@ -90,8 +144,13 @@ def _mcts(
     return mcts_agent(file, simulations=simulations, method=method, rollouts=rollouts)
 
 
-# Parameters whose name need not be given: what comes first in a spec.
+# Parameters that come first in a spec, where their name may be left out.
 _FIRST: Final = ("file", "function")
+
+# Words that are less similar than this ratio of difflib are not suggested for one another ("gpu" and "cpu" have 0.67).
+_SIMILAR: Final = 0.7
+
+_TYPE_NAMES: Final = {int: "an integer", float: "a number"}
 
 _BUILDERS: Final[dict[str, Callable[..., Agent]]] = {
     "random": RandomAgent,
@@ -109,30 +168,27 @@ _BUILDERS: Final[dict[str, Callable[..., Agent]]] = {
 
 
 def make_agent(spec: str) -> Agent:
-    """Build the agent that a spec names, such as "random", "positional:table=bench", "ntuple:FILE", "league:FILE,view=mover".
+    """Build the agent of a spec, such as "random", "positional:table=bench", "ntuple:FILE", "league:FILE,view=mover".
 
-    Raises `AgentSpecError` for an unknown name, parameter or value, and for a file that is missing or damaged; the message is
-    one line and says what is allowed.
+    Raises `AgentSpecError` for an unknown name, parameter or value, a missing or damaged file, a missing library, and a factory that
+    fails.
     """
     name, _, rest = spec.partition(":")
-    builder = _BUILDERS.get(name)
-    if builder is None:
-        raise AgentSpecError(f"{spec!r}: no agent {name!r}; the agents are {', '.join(agent_specs())}")
-    arguments = _parse_arguments(spec, name, rest)
     try:
-        return builder(**arguments)
-    except ImportError as error:
-        raise AgentSpecError(f"{spec!r}: {error}") from error
+        if name not in _BUILDERS:
+            nearest = _suggestion(name, _BUILDERS)
+            raise ValueError(f"no agent {name!r}{nearest or '; expected one of ' + ', '.join(_BUILDERS)}")
+        return _BUILDERS[name](**_parse_arguments(name, rest))
     except (MemoryError, OverflowError) as error:
         raise AgentSpecError(f"{spec!r}: too large: {error}") from error
     except FileNotFoundError as error:
-        raise AgentSpecError(f"{spec!r}: no such file: {str(error.filename)!r}") from None
-    except (OSError, ValueError) as error:
-        raise AgentSpecError(f"{spec!r}: {' '.join(str(error).split())}") from error
+        raise AgentSpecError(f"{spec!r}: no such file: {str(error.filename)!r}") from error
+    except (ImportError, OSError, ValueError) as error:
+        raise AgentSpecError(f"{spec!r}: {one_line(error)}") from error
 
 
 def agent_specs() -> list[str]:
-    """The shape of every agent's spec, such as "league:FILE,view=mover|black"."""
+    """Return the form of every agent's spec, such as "league:FILE,view=mover|black"."""
     return [_describe(name) for name in _BUILDERS]
 
 
@@ -151,7 +207,7 @@ def _parameters(name: str) -> list[inspect.Parameter]:
 
 
 def _type_of(parameter: inspect.Parameter) -> Any:
-    """The annotation, that of `X | None` being X: a spec cannot say None, only leave the parameter out."""
+    """Return the annotation; X for `X | None`, because a spec cannot say None, only leave the parameter out."""
     if get_origin(parameter.annotation) in (UnionType, Union):
         return next(choice for choice in get_args(parameter.annotation) if choice is not NoneType)
     return parameter.annotation
@@ -162,35 +218,70 @@ def _choices(parameter: inspect.Parameter) -> list[str]:
     return [str(choice) for choice in get_args(annotation)] if get_origin(annotation) is Literal else [annotation.__name__.upper()]
 
 
-def _parse_arguments(spec: str, name: str, rest: str) -> dict[str, Any]:
+def _parse_arguments(name: str, rest: str) -> dict[str, Any]:
+    """Read what follows the name of an agent in a spec. Raises `ValueError`."""
     parameters = {parameter.name: parameter for parameter in _parameters(name)}
-    names = "|".join(parameters)
     first = next((key for key in _FIRST if key in parameters), None)
-    # An entry begins after a comma where a parameter of the agent does; what comes before the first one is the file.
-    entries = [entry for entry in re.split(f",(?=(?:{names})=)" if first else ",", rest) if entry]
     arguments: dict[str, Any] = {}
-    for entry in entries:
+    for entry in _split(rest, parameters, first):
         key, equals, text = entry.partition("=")
-        looks_like_parameter = re.fullmatch("[a-z_]+", key) and equals and not Path(entry).exists()
-        if first and first not in arguments and key not in parameters and not looks_like_parameter:
-            key, equals, text = first, "=", entry
-        parameter = parameters.get(key)
-        if parameter is None or not equals or key in arguments:
-            raise AgentSpecError(f"{spec!r}: {entry!r} is no parameter of it, or comes twice; expected {_describe(name)}")
-        arguments[key] = _convert(spec, name, parameter, text)
+        if first and first not in arguments and key not in parameters:
+            misspelt = None if Path(entry).exists() else re.search("(?:^|,)([A-Za-z_-]+)=", entry)
+            if misspelt and misspelt.start():
+                raise ValueError(f"no file {entry!r}, and {_unknown_parameter(misspelt[1], name)}")
+            if not misspelt:
+                key, equals, text = first, "=", entry
+        if not equals:
+            settings = {value: f"{key}={value}" for key, parameter in parameters.items() for value in _choices(parameter)}
+            nearest = _most_similar(entry, settings)
+            hint = f"did you mean {settings[nearest]!r}?" if nearest else f"expected {_describe(name)}"
+            raise ValueError(f"{entry!r} is not parameter=value; {hint}")
+        if key not in parameters:
+            raise ValueError(_unknown_parameter(key, name))
+        if key in arguments:
+            raise ValueError(f"{key} is given twice; expected {_describe(name)}")
+        arguments[key] = _convert(parameters[key], text)
     missing = [key for key, parameter in parameters.items() if parameter.default is parameter.empty and key not in arguments]
     if missing:
-        raise AgentSpecError(f"{spec!r}: {missing[0]} is missing; expected {_describe(name)}")
+        raise ValueError(f"{missing[0]} is missing; expected {_describe(name)}")
     return arguments
 
 
-def _convert(spec: str, name: str, parameter: inspect.Parameter, text: str) -> Any:
-    annotation = _type_of(parameter)
+def _split(rest: str, parameters: Iterable[str], first: str | None) -> list[str]:
+    """Return the entries of a spec: a comma separates them, except in a file, where only a comma before `parameter=` does."""
+    entries: list[str] = []
+    for part in re.split(f",(?=(?:{'|'.join(parameters)})=)", rest):
+        is_file = first and part.partition("=")[0] not in {*parameters} - {first}
+        entries += [part] if is_file else part.split(",")
+    return [entry for entry in entries if entry]
+
+
+def _unknown_parameter(key: str, name: str) -> str:
+    nearest = _suggestion(key, [parameter.name for parameter in _parameters(name)])
+    return f"no parameter {key!r}{nearest or f'; expected {_describe(name)}'}"
+
+
+def _suggestion(text: str, choices: Iterable[str]) -> str:
+    """Return the end of a message about an unknown word: the most similar choice, nothing if none is similar."""
+    nearest = _most_similar(text, choices)
+    return f"; did you mean {nearest!r}?" if nearest else ""
+
+
+def _most_similar(text: str, choices: Iterable[str]) -> str | None:
+    """Return the choice that begins with the text, or else the one that differs least, if it differs little."""
+    text, choices = text.lower(), list(choices)
+    begun = [choice for choice in choices if len(text) > 1 and choice.startswith(text)]
+    return next(iter(begun or difflib.get_close_matches(text, choices, n=1, cutoff=_SIMILAR)), None)
+
+
+def _convert(parameter: inspect.Parameter, text: str) -> Any:
+    annotation, setting = _type_of(parameter), f"{parameter.name}={text}"
     if get_origin(annotation) is Literal:
-        if text not in get_args(annotation):
-            raise AgentSpecError(f"{spec!r}: {parameter.name}={text}; expected one of {', '.join(_choices(parameter))}")
+        choices = _choices(parameter)
+        if text not in choices:
+            raise ValueError(f"{setting}; expected one of {', '.join(choices)}{_suggestion(text, choices)}")
         return text
     try:
         return annotation(text)
     except ValueError:
-        raise AgentSpecError(f"{spec!r}: {parameter.name}={text}; expected {annotation.__name__} in {_describe(name)}") from None
+        raise ValueError(f"{setting}; expected {_TYPE_NAMES[annotation]}") from None

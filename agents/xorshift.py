@@ -1,4 +1,4 @@
-"""Random numbers inside compiled loops: each row has its own word of state, so that threads make no difference."""
+"""Random numbers in compiled loops. Each row has a state of its own, so the numbers do not depend on the number of threads."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import numpy as np
 from othello_env.compiled import inlined
 
 _LOW_HALF: Final = np.uint64(32)
-_MANTISSA: Final = np.uint64(11)  # bits of a word that a float64 has no room for
+_MANTISSA: Final = np.uint64(11)  # bits of a word that do not fit into the mantissa of a float64
 
 
 @inlined
 def next_word(state: Any) -> Any:
-    """The next state of Marsaglia's xorshift generator (2003), which is also its output. state: uint64, not 0."""
+    """Return the next state of Marsaglia's xorshift generator (2003), which is also its output. state: uint64, not 0."""
     state ^= state << np.uint64(13)
     state ^= state >> np.uint64(7)
     return state ^ (state << np.uint64(17))
@@ -22,7 +22,7 @@ def next_word(state: Any) -> Any:
 
 @inlined
 def mixed(word: Any) -> Any:
-    """Some bits from everywhere in every bit: the finaliser of splitmix64 (Steele, Lea and Flood 2014). word: uint64."""
+    """Return a hash of a word: the finalizer of splitmix64 (Steele, Lea and Flood 2014). word: uint64."""
     word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return word ^ (word >> np.uint64(31))
@@ -30,11 +30,11 @@ def mixed(word: Any) -> Any:
 
 @inlined
 def below(word: Any, bound: Any) -> Any:
-    """A whole number from 0 to `bound` - 1, from a random word. bound: uint64, below 2**32."""
+    """Return an integer from 0 to `bound` - 1, from a random word. bound: uint64, below 2**32."""
     return ((word >> _LOW_HALF) * bound) >> _LOW_HALF
 
 
 @inlined
 def uniform(word: Any) -> Any:
-    """A number from 0 up to 1, from a random word."""
+    """Return a float64 in [0, 1), from a random word."""
     return np.float64(word >> _MANTISSA) * (1.0 / (1 << 53))

@@ -19,10 +19,10 @@ from othello_env.batch import PositionBatch, sample_moves
 from othello_env.bitboard import pack
 from othello_env.errors import IllegalMoveError, OpponentError
 from othello_env.observation import Observation, ObservationFormat, ObservationOptions
+from othello_env.opening import opening_position
 from othello_env.options import Color, Illegal, check_choice, check_options, check_switch
 from othello_env.position import BLACK, WHITE, Position, Scoring
 from othello_env.rendering.text import render_text
-from othello_env.reset_options import start_position
 from othello_env.rewards import Reward, RewardFunction, batch_rewards, illegal_move_reward, reward_function
 from othello_env.squares import check_board_size
 
@@ -515,13 +515,8 @@ def _parse_openings(openings: Sequence[Position | str] | None, n: int, *, auto_p
     for number, opening in enumerate(openings):
         if not isinstance(opening, (Position, str)):
             raise ValueError(f"opening {number}: {opening!r} is neither a position nor a transcript")
-        is_transcript = isinstance(opening, str) and any(character.isdigit() for character in opening)
-        option = {"moves" if is_transcript else "position": opening}
         try:
-            position = start_position(option, np.random.default_rng(0), board_size=n, auto_pass=auto_pass)
+            positions.append(opening_position(opening, board_size=n, auto_pass=auto_pass))
         except ValueError as error:
             raise ValueError(f"opening {number}: {error}") from None
-        if position.is_over:
-            raise ValueError(f"opening {number}: the game is over in {position}")
-        positions.append(position)
     return positions

@@ -13,6 +13,7 @@ from othello_env.squares import format_square, pass_square
 _CELL: Final = 50
 _MARGIN: Final = 28
 _COLORS: Final = {"black": "#161618", "white": "#f4f3ee"}
+_EDGES: Final = {"black": "#46464a", "white": "#b0aea6"}
 
 
 def board_svg(position: Position, *, size: int = 360, last_move: int | None = None, show_legal: bool = True) -> str:
@@ -27,9 +28,9 @@ def board_svg(position: Position, *, size: int = 360, last_move: int | None = No
         x, y = _center(square, n)
         if (position.black | position.white) >> square & 1:
             color = "black" if position.black >> square & 1 else "white"
-            parts.append(f'<circle cx="{x}" cy="{y}" r="21" class="{color}"/>')
+            parts.append(f'<circle cx="{x}" cy="{y}" r="21" {_paint(color)}/>')
         elif show_legal and position.legal_moves >> square & 1:
-            parts.append(f'<circle cx="{x}" cy="{y}" r="5" class="{COLOR_NAMES[position.side_to_move]}" opacity="0.7"/>')
+            parts.append(f'<circle cx="{x}" cy="{y}" r="5" {_paint(COLOR_NAMES[position.side_to_move])} opacity="0.7"/>')
     if last_move is not None and last_move != pass_square(n):
         x, y = _center(last_move, n)
         parts.append(f'<circle cx="{x}" cy="{y}" r="4.5" fill="#d63a2e"/>')
@@ -60,6 +61,11 @@ def game_svg(game: Game, *, size: int = 360, seconds_per_move: float = 0.8) -> s
         steps += _steps("opacity", ["0", *["1"] * len(game.moves)], frames, duration)
         parts.append(f'<circle cx="{places[-1][0]}" cy="{places[-1][1]}" r="4.5" fill="#d63a2e">{steps}</circle>')
     return _document(n, size, f"{len(game.moves)} moves: {game}", parts)
+
+
+def _paint(color: str) -> str:
+    """Return the attributes of a disc. No style element: it would change all of a page that contains the picture."""
+    return f'fill="{_COLORS[color]}" stroke="{_EDGES[color]}"'
 
 
 def _fill(position: Position, square: int) -> str:
@@ -104,7 +110,6 @@ def _document(n: int, size: int, title: str, parts: Sequence[str]) -> str:
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{size}" height="{size}" viewBox="0 0 {width} {width}">'
         f"<title>{title}</title>"
-        f"<style>.black{{fill:{_COLORS['black']};stroke:#46464a}}.white{{fill:{_COLORS['white']};stroke:#b0aea6}}</style>"
         f'<rect width="{width}" height="{width}" rx="8" fill="#2b2018"/>'
         f'<rect x="{_MARGIN}" y="{_MARGIN}" width="{inner}" height="{inner}" fill="#187648"/>'
         f'<g stroke="#0a3a23" stroke-width="1.5">{lines}</g>'

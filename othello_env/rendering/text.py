@@ -7,10 +7,7 @@ from othello_env.squares import format_square, pass_square
 
 
 def render_text(position: Position, *, last_move: int | None = None) -> str:
-    """The board with coordinates: `X` black, `O` white, `·` where the side to move may play, and a line that says who does.
-
-    last_move: the square (or the pass) that led here, named in that line.
-    """
+    """Return the board with coordinates: `X` black, `O` white, `·` where the side to move may play, and the line of `format_status`."""
     n = position.board_size
     signs = []
     for square in range(n * n):
@@ -18,15 +15,33 @@ def render_text(position: Position, *, last_move: int | None = None) -> str:
         signs.append("X" if position.black & bit else "O" if position.white & bit else "·" if position.legal_moves & bit else "-")
     columns = " ".join(chr(ord("a") + column) for column in range(n))
     rows = [f"{row + 1} {' '.join(signs[row * n : (row + 1) * n])} {row + 1}" for row in range(n)]
-    return "\n".join([f"  {columns}", *rows, f"  {columns}", _status(position, last_move)])
+    return "\n".join([f"  {columns}", *rows, f"  {columns}", format_status(position, last_move=last_move)])
 
 
-def _status(position: Position, last_move: int | None) -> str:
+def format_status(position: Position, *, last_move: int | None = None) -> str:
+    """Return one line: the discs, whose turn it is or the result, and the last move.
+
+    last_move: the square (or the pass) that led here; None to leave it out.
+    """
     n = position.board_size
     black, white = position.discs
     if position.is_over:
-        turn = {1: "Black wins", 0: "draw", -1: "White wins"}[position.outcome]
+        state = format_result(position)
     else:
-        turn = f"{COLOR_NAMES[position.side_to_move].capitalize()} to {'pass' if position.must_pass else 'move'}"
+        state = f"{COLOR_NAMES[position.side_to_move].capitalize()} to {'pass' if position.must_pass else 'move'}"
     played = "" if last_move is None else f", after {'a pass' if last_move == pass_square(n) else format_square(last_move, n)}"
-    return f"X {black}  O {white}  {turn}{played}"
+    return f"X {black}  O {white}  {state}{played}"
+
+
+def format_result(position: Position) -> str:
+    """Return the result of a game that is over: "Black wins", with both scores, black's number first, where they differ.
+
+    Example: "Black wins (39-3 by discs, 61-3 with the empties to the winner)".
+    """
+    winner = {1: "Black wins", 0: "draw", -1: "White wins"}[position.outcome]
+    black, white = position.discs
+    empties = position.empties
+    if not empties or black == white:
+        return winner
+    full = (black + empties, white) if black > white else (black, white + empties)
+    return f"{winner} ({black}-{white} by discs, {full[0]}-{full[1]} with the empties to the winner)"

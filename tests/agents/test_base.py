@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from agents import Agent, make_agent
-from agents.base import AfterstateAgent, best_afterstates
+from agents.base import AfterstateAgent, best_afterstates, check_board_size, groups_of
 from othello_env import PASS, Position, PositionBatch
+from othello_env.squares import BOARD_SIZES
 from tests.agents.ntuple.test_network import network_of
 from tests.agents.test_league import PLAYER
 
@@ -74,6 +75,22 @@ def test_agents_can_be_pickled_for_worker_processes(agent: Agent, rng: np.random
     assert moves[0] == moves[1]
 
 
+@pytest.mark.parametrize(
+    ("rows", "first", "counts"),
+    [([0, 0, 1, 3, 3, 3], [0, 2, 3], [2, 1, 3]), ([1, 1, 2], [0, 2], [2, 1]), ([5], [0], [1]), ([0], [0], [1]), ([], [], [])],
+)
+def test_groups_are_the_entries_of_one_row_whichever_row_comes_first(rows: list[int], first: list[int], counts: list[int]) -> None:
+    found = groups_of(np.array(rows, dtype=np.int64))
+    assert [part.tolist() for part in found] == [first, counts]
+
+
+def test_a_position_without_a_move_passes_wherever_it_stands_in_the_batch() -> None:
+    over, start = Position.parse("X" * 64 + "X"), Position.start()
+    for order in ([over, start, start], [start, over, start], [start, start, over]):
+        moves = make_agent("greedy").select_moves(PositionBatch.from_positions(order), np.random.default_rng(0))
+        assert [move == PASS for move in moves] == [position.is_over for position in order]
+
+
 def test_the_highest_value_of_each_row_is_chosen() -> None:
     rows = np.array([0, 0, 2, 2, 2, 5])
     values = np.array([1.0, 2.0, -3.0, -1.0, -2.0, -9.0])
@@ -103,3 +120,32 @@ def test_an_afterstate_agent_sees_the_position_after_its_own_move() -> None:
 def test_values_that_are_no_numbers_are_refused() -> None:
     with pytest.raises(ValueError, match="1 of 3 values are not finite"):
         best_afterstates(np.array([0, 0, 1]), np.array([0.0, np.nan, 1.0]), rng=np.random.default_rng(0))
+
+
+ANY_SIZE = ("random", "greedy", "positional", "beginner", "heuristics", "alpha_beta:depth=1", "alpha_beta:evaluation=heuristics,depth=1")
+NETWORKS = ("ntuple:{}", "alpha_beta:{},depth=1", "mcts:{},simulations=2")
+
+
+@pytest.mark.parametrize("spec", [*ANY_SIZE, "mcts:simulations=2", *NETWORKS])
+def test_an_agent_says_before_the_first_game_which_board_sizes_it_can_play(spec: str, tmp_path: Path, rng: np.random.Generator) -> None:
+    network_of(6).save(tmp_path / "net")
+    agent = make_agent(spec.format(tmp_path / "net"))
+    for board_size in BOARD_SIZES:
+        positions = PositionBatch.start(2, board_size)
+        if spec in NETWORKS and board_size != 6:
+            for refuse in (lambda n=board_size: check_board_size(agent, n), lambda p=positions: agent.select_moves(p, rng)):
+                with pytest.raises(ValueError, match=f"^{agent.name} plays on board_size 6, not {board_size}$"):
+                    refuse()
+        else:
+            check_board_size(agent, board_size)
+            assert positions.is_legal(agent.select_moves(positions, rng)).all()
+
+
+@pytest.mark.parametrize("simulations", [0, 2])
+def test_a_policy_value_network_plays_on_its_board_size_alone(simulations: int, tmp_path: Path) -> None:
+    networks = pytest.importorskip("agents.networks")
+    networks.PolicyValueNetwork(networks.Architecture(6, 1, 3)).save(tmp_path / "net")
+    agent = make_agent(f"policy_value:{tmp_path / 'net'},simulations={simulations}")
+    check_board_size(agent, 6)
+    with pytest.raises(ValueError, match="plays on board_size 6, not 8"):
+        check_board_size(agent, 8)

@@ -105,7 +105,7 @@ def test_a_spec_with_a_file_makes_the_agent(file: Path) -> None:
     ("suffix", "message"),
     [
         (",simulations=-1", "simulations -1: must not be negative"),
-        (",simulations=x", "simulations=x; expected int"),
+        (",simulations=x", "simulations=x; expected an integer"),
         (",device=tpu", "device=tpu; expected one of cpu, cuda, auto"),
         (".missing", "no such file"),
         *([] if torch.cuda.is_available() else [(",device=cuda", "PyTorch finds no CUDA device here")]),

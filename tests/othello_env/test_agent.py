@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from othello_env import Position, PositionBatch
-from othello_env.agent import AgentError, agent_name, ask_agent
+from othello_env.agent import AgentError, agent_name, ask_agent, check_board_size
 from othello_env.squares import parse_square
 
 
@@ -108,3 +108,14 @@ def test_an_agent_without_a_name_is_named_by_its_type(name: Any) -> None:
     agent = Answers(None)
     agent.name = name
     assert agent_name(agent) == "Answers"
+
+
+def test_an_agent_is_refused_on_every_board_size_but_the_one_that_it_names() -> None:
+    agent: Any = Answers(None)
+    for board_size in (4, 6, 8):
+        check_board_size(agent, board_size)  # an agent that names none plays on all
+    for only in (None, 6, np.int64(6)):
+        agent.board_size = only
+        check_board_size(agent, 6)
+    with pytest.raises(ValueError, match="^answers plays on board_size 6, not 8$"):
+        check_board_size(agent, 8)

@@ -295,7 +295,7 @@ def test_a_start_that_leaves_the_learner_no_turn_is_drawn_again_or_refused() -> 
 
 @pytest.mark.parametrize("auto_pass", [True, False])
 def test_openings_are_set_up_as_the_aec_environment_sets_them_up(auto_pass: bool) -> None:
-    texts = ["f5f6d3g5h5h4f7h6", "XO" + "-" * 62 + " O", "f5d6"]
+    texts = ["f5f6d3g5h5h4f7h6", "f5f6d3g5h5h4f7h6 pass", "XO" + "-" * 62 + " O", "f5d6"]
     aec = othello_v0.env(auto_pass=auto_pass)
     expected = []
     for text in texts:
@@ -438,7 +438,7 @@ def test_openings_and_random_plies_vary_the_starts(kind: Any) -> None:
         ({"openings": []}, "openings \\[\\]: expected a sequence of positions or transcripts"),
         ({"openings": "f5d6"}, "openings 'f5d6': expected a sequence"),
         ({"openings": [None]}, "opening 0: None is neither a position nor a transcript"),
-        ({"openings": ["f5a1"]}, "opening 0: option moves, number 2: a1 is illegal"),
+        ({"openings": ["f5a1"]}, "opening 0: move 2: a1 is illegal"),
         ({"openings": ["f5", "X" * 64 + "O"]}, "opening 1: the game is over"),
         ({"openings": [Position.start(6)]}, "opening 0: .*a 6x6 board, but board_size is 8"),
         ({"openings": [Position.parse("X" * 64 + "O")]}, "opening 0: the game is over"),

@@ -1,8 +1,7 @@
 from __future__ import annotations
 
-import io
+import math
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -16,11 +15,12 @@ from typing import Any, get_args
 import numpy as np
 import pytest
 
-from agents.search.endgame import SearchStoppedError, Solution, Solver, main, run_interruptibly
+from agents.search.endgame import SearchStoppedError, Solution, Solver
+from agents.search.limits import run_interruptibly
 from agents.search.transposition import STOP, allocate
 from othello_env import Position
 from othello_env.position import BLACK, Scoring
-from othello_env.records.obf import format_obf, parse_obf
+from othello_env.records.obf import parse_obf
 from othello_env.squares import BOARD_SIZES, parse_square, pass_square
 from othello_env.symmetry import NUM_SYMMETRIES, transform_position
 from tests.conftest import REPOSITORY
@@ -271,8 +271,6 @@ def test_a_limit_of_nodes_or_seconds_stops_and_the_next_search_is_as_ever() -> N
             ask(Position.start(), seconds=0.1)
         assert 0.1 <= time.perf_counter() - start < 1.5
         assert same_result(solver.solve(position, seconds=60, max_nodes=10**9), expected)
-    with pytest.raises(SearchStoppedError):
-        solver.solve(Position.start(), seconds=0)
 
 
 def test_the_same_limit_of_nodes_stops_at_the_same_place() -> None:
@@ -285,16 +283,35 @@ def test_the_same_limit_of_nodes_stops_at_the_same_place() -> None:
     assert len(stops) == 1
 
 
+def test_nodes_are_the_positions_that_were_visited() -> None:
+    """Counted by hand, on boards with one and with two empty squares."""
+    solver = solver_for("discs")
+    one = Position.parse("XXXX" + "XXXX" + "XXXX" + "XXO- X")
+    two = Position.parse("XXXX" + "XXXX" + "XXXO" + "-OX- X")
+    for position, nodes in ((one, 1), (two, 2)):  # the first move wins, the second one is not tried
+        assert solver.outcome(position) == 1
+        assert solver.nodes == nodes
+    assert set(solver.move_scores(two)) == {12, 15}
+    assert solver.nodes == 2
+    assert solver.solve(two).nodes == solver.nodes == 3  # and one more for the principal variation
+
+
 def same_result(solution: Solution, other: Solution) -> bool:
     return (solution.score, solution.pv, solution.nodes) == (other.score, other.pv, other.nodes)
 
 
 def test_impossible_arguments_are_refused() -> None:
-    with pytest.raises(ValueError, match="max_nodes 0"):
-        solver_for("discs").solve(Position.start(4), max_nodes=0)
+    solver, start = solver_for("discs"), Position.start(4)
+    for ask in (solver.solve, solver.outcome, solver.move_scores):
+        for seconds in (math.nan, 0, -1.0, -math.inf, math.inf):
+            with pytest.raises(ValueError, match=f"seconds={seconds}: expected a positive number"):
+                ask(start, seconds=seconds)
+        for nodes in (0, -1, 1 << 63, math.nan, 1.5):
+            with pytest.raises(ValueError, match=f"max_nodes={nodes}: expected 1 to"):
+                ask(start, max_nodes=nodes)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="empties_to_winner"):
         Solver("points")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="0 hash_mb"):
+    with pytest.raises(ValueError, match="hash_mb=0: expected 1 to"):
         Solver(hash_mb=0)
 
 
@@ -312,19 +329,19 @@ def test_two_solvers_work_at_the_same_time(rng: np.random.Generator) -> None:
 
 
 def test_an_interrupted_search_has_ended_when_its_caller_hears_of_it() -> None:
-    memory = allocate(1)
+    table = allocate(1)
     ended = []
 
     def search() -> None:
         os.kill(os.getpid(), signal.SIGINT)
         deadline = time.monotonic() + 20
-        while not memory[STOP] and time.monotonic() < deadline:
+        while not table[STOP] and time.monotonic() < deadline:
             time.sleep(0.001)
         time.sleep(0.1)  # it takes a moment until a search comes to look
         ended.append(True)
 
     with pytest.raises(KeyboardInterrupt):
-        run_interruptibly(search, [memory])
+        run_interruptibly(search, [table])
     assert ended
 
 
@@ -356,205 +373,3 @@ def test_ctrl_c_stops_a_search_at_once_and_leaves_the_solver_usable() -> None:
     delay, result = run.stdout.splitlines()
     assert float(delay) < 2
     assert result.startswith("True"), run.stdout + run.stderr
-
-
-# The command line.
-
-
-def run_main(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
-    """Exit status, output and messages of the command."""
-    status: Any = 0
-    try:
-        main(list(arguments))
-    except SystemExit as end:
-        status = end.code
-    output, messages = capsys.readouterr()
-    return status, output, messages
-
-
-@pytest.fixture
-def suite(tmp_path: Path) -> Path:
-    path = tmp_path / "suite.obf"
-    path.write_text(f"% two\n{FFO_1}\n\n{FFO_20}\n", encoding="utf-8")
-    return path
-
-
-def test_the_command_solves_a_file_and_shows_each_position(suite: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    status, output, messages = run_main(capsys, str(suite), "--hash_mb", "4")
-    assert (status, messages) == (0, "")
-    header, first, second, totals = output.splitlines()
-    assert header.split() == ["number", "empties", "file", "found", "best", "nodes", "seconds"]
-    assert re.fullmatch(r" +1 +14 +\+18 +\+18 +g8 +[\d,]+ +\d+\.\d\d  OK", first)
-    assert re.fullmatch(r" +2 +6 +\+6 +\+6 +h5 +[\d,]+ +\d+\.\d\d  OK", second)
-    assert re.fullmatch(r"positions: 2, wrong: 0; [\d,]+ nodes in \d+\.\d\d s, \d+\.\d million nodes/s", totals)
-
-
-def test_the_command_fails_where_a_best_score_is_wrong(suite: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    suite.write_text(FFO_1.replace("G8:+18", "G8:+20") + "\n" + FFO_20, encoding="utf-8")
-    status, output, _ = run_main(capsys, str(suite), "--hash_mb", "4")
-    assert status == 1
-    assert re.search(r" 1 .* \+20 +\+18 +g8 .*  WRONG\n", output)
-    assert "positions: 2, wrong: 1;" in output
-
-
-def test_the_command_compares_all_listed_moves_only_where_it_is_asked_to(suite: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    suite.write_text(FFO_1.replace("H1:+12", "H1:+10").replace("G2:-24", "G2:-26"), encoding="utf-8")
-    assert run_main(capsys, str(suite), "--hash_mb", "4")[0] == 0
-    status, output, _ = run_main(capsys, str(suite), "--hash_mb", "4", "--moves")
-    assert status == 1
-    assert [line.strip() for line in output.splitlines()[2:-1]] == [
-        "h1 has +10 in the file, +12 found",
-        "g2 has -26 in the file, -24 found",
-    ]
-
-
-def test_the_command_only_solves_positions_without_scores(suite: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    # Small boards; a forced pass, with a score and without; games that are over.
-    lines = ["-----OX--XO----- X;", "XO-------------- O;", "XO-------------- O; --:-16;", "X" * 62 + "-- O;", "-" * 36 + " X;"]
-    suite.write_text("\n".join(lines), encoding="utf-8")
-    status, output, messages = run_main(capsys, str(suite), "--hash_mb", "4", "--moves")
-    assert (status, messages) == (0, "")
-    rows = [line.split() for line in output.splitlines()[1:-1]]
-    assert [(row[2], row[3], row[4] in ("-", "pass"), row[-1]) for row in rows] == [
-        ("-", "-10", False, "solved"),
-        ("-", "-16", True, "solved"),
-        ("-16", "-16", True, "OK"),
-        ("-", "-64", True, "solved"),
-        ("-", "+0", True, "solved"),
-    ]
-
-
-def test_the_command_counts_empties_as_it_is_told(suite: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    suite.write_text("-----OX--XO----- X; A2:-8;", encoding="utf-8")
-    assert run_main(capsys, str(suite), "--scoring", "discs", "--hash_mb", "4")[0] == 0
-    assert run_main(capsys, str(suite), "--scoring", "empties_to_winner", "--hash_mb", "4")[0] == 1
-
-
-def test_the_command_stops_at_the_first_bad_line(suite: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    suite.write_text(f"{FFO_20}\n{FFO_1[:80]}\n{FFO_20}\n", encoding="utf-8")
-    status, output, messages = run_main(capsys, str(suite))
-    assert (status, output) == (2, "")
-    assert re.fullmatch(rf"endgame: {re.escape(str(suite))}, line 2, column \d+: .*expected .*\n", messages)
-
-
-def test_the_command_reports_bad_lines_and_keeps_going_where_it_is_asked_to(suite: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    suite.write_text(f"{FFO_20}\n{FFO_1[:80]}\n{FFO_20}\nnonsense\n", encoding="utf-8")
-    status, output, messages = run_main(capsys, str(suite), "--keep-going", "--hash_mb", "4")
-    assert status == 1
-    assert output.count("  OK\n") == 2
-    assert "positions: 2, wrong: 0, bad lines: 2;" in output
-    assert [re.search(r"line \d, column", message) is not None for message in messages.splitlines()] == [True, True]
-
-
-def test_the_command_gives_a_position_up_when_its_time_is_over(suite: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    suite.write_text(f"{Position.start()};\n{FFO_20}", encoding="utf-8")
-    status, output, _ = run_main(capsys, str(suite), "--max-seconds", "0.1", "--hash_mb", "4")
-    assert status == 1
-    assert re.search(r" 1 +60 +- +- +- .*  stopped\n", output)
-    assert re.search(r" 2 +6 +\+6 +\+6 .*  OK\n", output)
-    assert "positions: 2, wrong: 0, stopped: 1;" in output
-
-
-def test_the_command_draws_a_sample_that_its_seed_repeats(
-    suite: Path, capsys: pytest.CaptureFixture[str], rng: np.random.Generator
-) -> None:
-    suite.write_text("\n".join(format_obf(played_position(8, 3, rng), {}) for _ in range(50)), encoding="utf-8")
-
-    def numbers(*arguments: str) -> list[int]:
-        status, output, _ = run_main(capsys, str(suite), "--hash_mb", "4", *arguments)
-        assert status == 0
-        return [int(line.split()[0]) for line in output.splitlines()[1:-1]]
-
-    sample = numbers("--sample", "7", "--seed", "5")
-    assert sample == sorted(set(sample)) == numbers("--sample", "7", "--seed", "5") != numbers("--sample", "7", "--seed", "6")
-    assert len(sample) == 7
-    assert numbers("--sample", "80") == list(range(1, 51))
-
-
-def test_the_command_names_the_file_where_there_are_several(suite: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    other = suite.with_name("other.obf")
-    other.write_text("\ufeff" + FFO_20, encoding="utf-8")  # with the mark that some editors put before a text
-    status, output, _ = run_main(capsys, str(suite), str(other), "--hash_mb", "4")
-    assert status == 0
-    lines = output.splitlines()
-    assert (lines[1], lines[4]) == (str(suite), str(other))
-    assert [line.split()[0] for line in lines[2:4] + lines[5:6]] == ["1", "2", "1"]
-
-
-def test_the_command_refuses_what_is_no_file_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "latin").write_bytes(f"{FFO_20[:20]}\xe9{FFO_20[21:]}\n".encode("latin-1"))
-    (tmp_path / "empty").write_text("% nothing\n", encoding="utf-8")
-    for name, problem in (
-        ("absent", "No such file"),
-        ("", "Is a directory"),
-        ("latin", "line 1, column 21: .* is no square"),
-        ("empty", "no positions"),
-    ):
-        status, output, messages = run_main(capsys, str(tmp_path / name))
-        assert (status, output) == (2, "")
-        assert re.fullmatch(rf"endgame: {re.escape(str(tmp_path / name))}.*{problem}.*\n", messages)
-    assert run_main(capsys, str(tmp_path / "empty"), "--hash_mb", "100000000")[0] == 2
-
-
-def test_comments_may_be_of_any_encoding_and_have_any_signs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "latin").write_bytes(f"{FFO_20} % caf\xe9 \x0c more \x85\r\n% a\u2028b\n".encode("latin-1", errors="replace"))
-    status, output, _ = run_main(capsys, str(tmp_path / "latin"), "--hash_mb", "4")
-    assert (status, output.count("  OK\n")) == (0, 1)
-
-
-def test_scores_by_discs_alone_may_be_odd(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "odd.obf").write_text("--OXOX---O-OOO-- X; b1:+11;\n", encoding="utf-8")
-    status, output, messages = run_main(capsys, str(tmp_path / "odd.obf"), "--scoring", "discs", "--hash_mb", "4")
-    assert (status, output.count("  OK\n"), messages) == (0, 1, "")
-    status, _, messages = run_main(capsys, str(tmp_path / "odd.obf"), "--hash_mb", "4")
-    assert (status, messages.endswith("score +11: expected an even integer from -16 to +16\n")) == (2, True)
-
-
-@pytest.mark.parametrize("option", ["--sample=0", "--seed=-1", "--hash_mb=0", "--max-seconds=0", "--max-seconds=nan", "--scoring=points"])
-def test_the_command_refuses_impossible_options(option: str, suite: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    status, output, messages = run_main(capsys, str(suite), option)
-    assert (status, output) == (2, "")
-    assert option.partition("=")[0] in messages
-
-
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
-
-
-def test_a_terminal_sees_a_progress_bar_on_stderr(suite: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("tqdm")
-    terminal = Terminal()
-    monkeypatch.setattr(sys, "stderr", terminal)
-    status, output, _ = run_main(capsys, str(suite), "--hash_mb", "4")
-    assert status == 0
-    assert "/2 " in terminal.getvalue()
-    assert output.splitlines()[-1].startswith("positions: 2,")
-
-
-def test_the_command_works_without_tqdm(suite: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "tqdm", None)
-    status, output, _ = run_main(capsys, str(suite), "--hash_mb", "4")
-    assert status == 0
-    assert output.count("  OK\n") == 2
-
-
-def test_ctrl_c_shows_the_totals_so_far(suite: Path) -> None:
-    suite.write_text(f"{FFO_20}\n{Position.start()};\n", encoding="utf-8")
-    command = [sys.executable, "-W", "error", "-m", "agents.search.endgame", str(suite)]
-    environment = {**os.environ, "PYTHONWARNINGS": ""}
-    process = subprocess.Popen(command, cwd=REPOSITORY, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    try:
-        assert process.stdout is not None
-        begun = [process.stdout.readline() for _ in range(2)]
-        time.sleep(0.3)  # in the second position, which takes forever
-        start = time.monotonic()
-        process.send_signal(signal.SIGINT)
-        output, messages = process.communicate(timeout=60)
-    finally:
-        process.kill()
-        process.wait()
-    assert time.monotonic() - start < 5
-    assert (process.returncode, messages) == (130, "")
-    assert begun[1].endswith("  OK\n")
-    assert re.fullmatch(r"interrupted; positions: 1 of 2, wrong: 0; .* million nodes/s\n", output)
