@@ -55,7 +55,7 @@ def _read_game(text: GameText, file: str) -> GameRecord:
             header[item.name] = item
     value = {name: item.values[0].strip() for name, item in header.items()}
     if value.get("GM", "").lower() not in _GAMES:
-        raise RecordFormatError(f"{file}, line {text.line}: GM[{value.get('GM', '')[:20]}]: expected GM[Othello]")
+        raise RecordFormatError(f"{file}, line {text.line}: GM is {value.get('GM', '')[:20]!r}, expected Othello")
     start = _read_start(header, file, text.line)
     komi = parse_komi(value.get("KM", ""), Place(file, text.line))
     moves, notes = _read_moves(written, start, file)
@@ -86,7 +86,7 @@ def _read_start(header: dict[str, Property], file: str, line: int) -> Position:
         text, line = header["TY"].values[0], header["TY"].line
         match = _TYPE.fullmatch(text.strip())
         if not match:
-            raise RecordFormatError(f"{file}, line {line}: TY[{text[:20]}]: expected a board size such as 8, or 8r20")
+            raise RecordFormatError(f"{file}, line {line}: TY is {text[:20]!r}, expected a board size such as 8, or 8r20")
         size = int(match[1])
     if size not in BOARD_SIZES:
         raise RecordFormatError(f"{file}, line {line}: a {size}x{size} board: the board sizes are {', '.join(map(str, BOARD_SIZES))}")

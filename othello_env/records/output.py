@@ -1,40 +1,14 @@
-"""Writing records: files that appear as a whole or not at all, and errors that name the record."""
+"""Writing records: errors name the record, and a file appears as a whole or not at all."""
 
 from __future__ import annotations
 
-import os
-import tempfile
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import BinaryIO
 
+from othello_env.atomic_file import open_atomically
 from othello_env.records.record import GameRecord
 
 WriteErrorHandler = Callable[[ValueError], object]
-
-
-@contextmanager
-def replace_file(path: Path) -> Iterator[BinaryIO]:
-    """Open a new file that takes the place of `path` when the block ends; after an error the old file stays as it was."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            yield stream
-        with suppress(OSError):
-            Path(name).chmod(path.stat().st_mode if path.exists() else 0o666 & ~_umask())
-        Path(name).replace(path)
-    except BaseException:
-        with suppress(OSError):
-            Path(name).unlink()
-        raise
-
-
-def _umask() -> int:
-    """The permissions that new files do not get. It can be read only by setting it."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def write_text(
@@ -47,7 +21,7 @@ def write_text(
 ) -> int:
     """Write a UTF-8 text, one piece a record. Returns the number of records written. on_error: as in `report_unwritable`."""
     num_records = 0
-    with replace_file(path) as stream:
+    with open_atomically(path) as stream:
         stream.write(header.encode())
         for number, record in enumerate(records, 1):
             try:

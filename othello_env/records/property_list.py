@@ -196,5 +196,5 @@ def parse_nodes(game: GameText, file: str, *, escapes: bool) -> list[list[Proper
             nodes[-1].append(Property(name, [value], line))
         elif value is not None:
             if not nodes or not nodes[-1]:
-                raise RecordFormatError(f"{file}, line {line}: the value [{value[:20]}] belongs to no property")
+                raise RecordFormatError(f"{file}, line {line}: the value {value[:20]!r} belongs to no property")
             nodes[-1][-1].values.append(value)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import io
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -194,6 +196,8 @@ def write_records(
     if name is None:
         raise ValueError(f"{path.name}: unknown format; expected a name that ends with one of {' '.join(_BY_SUFFIX)}")
     form = _find_format(name)
+    if not path.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path.parent))
     if form.format_record is not None:
         return write_text(path, records, form.format_record, header=form.header, on_error=on_error)
     if path.suffix.lower() in NAME_SUFFIXES.values():

@@ -61,10 +61,10 @@ def _read_game(text: GameText, file: str) -> GameRecord:
         root[item.name] = item
     value = {name: _simple_text(item.values[0]) for name, item in root.items()}
     if value.get("GM", "2") != "2":
-        raise RecordFormatError(f"{file}, line {text.line}: GM[{value['GM'][:20]}]: expected GM[2], Othello")
+        raise RecordFormatError(f"{file}, line {text.line}: GM is {value['GM'][:20]!r}, expected 2, Othello")
     size = value.get("SZ", "8")
     if size not in map(str, BOARD_SIZES):
-        raise RecordFormatError(f"{file}, line {text.line}: SZ[{size[:20]}]: the board sizes are {', '.join(map(str, BOARD_SIZES))}")
+        raise RecordFormatError(f"{file}, line {text.line}: SZ is {size[:20]!r}: the board sizes are {', '.join(map(str, BOARD_SIZES))}")
     moves, notes = _read_moves(nodes, int(size), file)
     start = _read_start(root, int(size), moves, file)
     tags = {name: value[name] for name in ("AP", *_TAGS) if value.get(name) and value[name] != _PROGRAM}
@@ -102,7 +102,7 @@ def _read_start(root: dict[str, Property], size: int, moves: list[WrittenMove], 
     if "PL" in root:
         letter = root["PL"].values[0].strip().upper()
         if letter not in _SIDE_LETTERS:
-            raise RecordFormatError(f"{file}, line {root['PL'].line}: PL[{letter[:20]}]: expected B or W")
+            raise RecordFormatError(f"{file}, line {root['PL'].line}: PL is {letter[:20]!r}, expected B or W")
         side = _SIDE_LETTERS[letter]
     if not discs["AB"] and not discs["AW"]:
         standard = Position.start(size)
@@ -121,7 +121,7 @@ def _read_squares(text: str, size: int, file: str, line: int) -> list[int]:
     (top, left), (bottom, right) = divmod(squares[0], size), divmod(squares[-1], size)
     found = [row * size + column for row in range(top, bottom + 1) for column in range(left, right + 1)]
     if not found:
-        raise RecordFormatError(f"{file}, line {line}: {text!r}: expected the top left and the bottom right square")
+        raise RecordFormatError(f"{file}, line {line}: {text[:20]!r}: expected the top left and the bottom right square")
     return found
 
 

@@ -22,16 +22,17 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from othello_env.atomic_file import open_atomically, write_atomically
 from othello_env.errors import IllegalMoveError, RecordFormatError
 from othello_env.game import Game
 from othello_env.position import Position
 from othello_env.records.lines import ByteSource, check_first_bytes, decode_text
-from othello_env.records.output import WriteErrorHandler, replace_file, report_unwritable
+from othello_env.records.output import WriteErrorHandler, report_unwritable
 from othello_env.records.record import ErrorHandler, GameRecord, Place, report
 from othello_env.records.result import RecordedResult, discs_of
 
 MAX_MOVES: Final = 60
-NO_SQUARE: Final = 255
+NO_SQUARE: Final = 255  # as `sequences.PADDING`
 
 _HEADER: Final = struct.Struct("<4BIHHBBBB")
 _GAME: Final = np.dtype(
@@ -110,7 +111,7 @@ class WthorArrays:
         return len(self.moves)
 
     def squares(self) -> npt.NDArray[np.uint8]:
-        """The squares of the moves, [N, 60] uint8, `NO_SQUARE` (255) after the last one."""
+        """The squares of the moves, [N, 60] uint8, `NO_SQUARE` (255) after the last one: what `othello_env.sequences` works on."""
         return SQUARE_OF_CODE[self.moves]
 
 
@@ -135,8 +136,7 @@ def write_arrays(path: str | Path, arrays: WthorArrays) -> None:
     fields = (arrays.tournaments, arrays.black_players, arrays.white_players, arrays.black_scores, arrays.theoretical_scores, arrays.moves)
     for name, values in zip(_GAME.names or (), fields, strict=True):
         table[name] = values
-    with replace_file(Path(path)) as stream:
-        stream.write(replace(arrays.header, num_games=len(arrays)).to_bytes() + table.tobytes())
+    write_atomically(Path(path), replace(arrays.header, num_games=len(arrays)).to_bytes() + table.tobytes())
 
 
 def read_wthor(stream: ByteSource, path: str | Path, *, on_error: ErrorHandler | None = None) -> Iterator[GameRecord]:
@@ -269,8 +269,7 @@ def write_names(path: str | Path, names: Iterable[str], *, created: tuple[int, i
     if len(encoded) >= _MAX_NAMES:
         raise ValueError(f"{len(encoded)} names: a {path.suffix} file holds {_MAX_NAMES - 1}")
     header = WthorHeader(created or _today(), num_names=len(encoded))
-    with replace_file(path) as stream:
-        stream.write(replace(header, board_size=0).to_bytes() + b"".join(encoded))
+    write_atomically(path, replace(header, board_size=0).to_bytes() + b"".join(encoded))
 
 
 def write_wthor(
@@ -293,7 +292,7 @@ def write_wthor(
     years: set[str] = set()
     header = WthorHeader(created or _today(), depth=_DEPTH)
     num_games = 0
-    with replace_file(path) as stream:
+    with open_atomically(path) as stream:
         stream.write(header.to_bytes())
         for number, record in enumerate(records, 1):
             try:

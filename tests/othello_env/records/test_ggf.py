@@ -123,12 +123,12 @@ def test_brackets_in_names_are_refused() -> None:
 @pytest.mark.parametrize(
     ("text", "error"),
     [
-        ("(;GM[Chess]B[f5];)", "GM[Chess]: expected GM[Othello]"),
-        ("(;PB[a]B[f5];)", "GM[]: expected GM[Othello]"),
+        ("(;GM[Chess]B[f5];)", "GM is 'Chess', expected Othello"),
+        ("(;PB[a]B[f5];)", "GM is '', expected Othello"),
         ("(;GM[Othello]B[f5])", "expected one list of properties with ;) at its end"),
         ("(;GM[Othello];B[f5];)", "expected one list of properties with ;) at its end"),
         ("(;GM[Othello]TY[10]B[f5];)", "a 10x10 board: the board sizes are 4, 6, 8"),
-        ("(;GM[Othello]TY[big]B[f5];)", "TY[big]: expected a board size such as 8, or 8r20"),
+        ("(;GM[Othello]TY[big]B[f5];)", "TY is 'big', expected a board size such as 8, or 8r20"),
         ("(;GM[Othello]TY[6]BO[8 - *]B[f5];)", "BO begins with '8', expected the board size 6"),
         ("(;GM[Othello]BO[8 ---- -O*- -*O- ---- *];)", "BO: 16 squares, expected 64"),
         ("(;GM[Othello]BO[8 ---- -OQ- *];)", "position '---- -OQ- *': 'Q' at character 8 is neither a disc nor an empty square"),

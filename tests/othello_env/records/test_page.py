@@ -19,7 +19,7 @@ def test_the_blocks_run_and_print_what_the_page_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert len(BLOCKS) == TEXT.count("```python") + TEXT.count("```bash") == 6
+    assert len(BLOCKS) == TEXT.count("```python") + TEXT.count("```bash") == 7
     names: dict[str, object] = {"__name__": "__main__"}
     for language, code, output in BLOCKS:
         if language == "python":

@@ -88,8 +88,8 @@ def test_more_values_than_one_expression_takes_are_read() -> None:
     [
         ("(;A[1]B)", "games, line 7: expected a property like B[f5], not 'B)'"),
         ("(;A[1]\n\n5;)", "games, line 7: expected a property like B[f5], not '5;)'"),
-        ("(;[1];)", "games, line 7: the value [1] belongs to no property"),
-        ("(A[1])", "games, line 7: the value [1] belongs to no property"),
+        ("(;[1];)", "games, line 7: the value '1' belongs to no property"),
+        ("(A[1])", "games, line 7: the value '1' belongs to no property"),
     ],
 )
 def test_a_game_that_is_no_list_of_properties_is_refused(text: str, error: str) -> None:

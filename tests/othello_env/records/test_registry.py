@@ -73,6 +73,8 @@ def test_unknown_files_are_refused(content: str, tmp_path: Path) -> None:
         write_records(tmp_path / "games.jou", [])
     with pytest.raises(FileNotFoundError):
         list(read_records(tmp_path / "none.pgn"))
+    with pytest.raises(FileNotFoundError, match="none'$"):
+        write_records(tmp_path / "none" / "games.pgn", [])
 
 
 @pytest.mark.parametrize("name", ["games.txt", "games.wtb", "games.ggf"])

@@ -140,8 +140,8 @@ def test_edax_gets_letters_with_digits_and_passes_quarry_pairs_of_letters_withou
 @pytest.mark.parametrize(
     ("text", "error"),
     [
-        ("(;GM[1]SZ[8];B[dd])", "GM[1]: expected GM[2], Othello"),
-        ("(;GM[2]SZ[19];B[f5])", "SZ[19]: the board sizes are 4, 6, 8"),
+        ("(;GM[1]SZ[8];B[dd])", "GM is '1', expected 2, Othello"),
+        ("(;GM[2]SZ[19];B[f5])", "SZ is '19': the board sizes are 4, 6, 8"),
         ("(;GM[2];B[f5];W[f5])", "move 2: f5 is illegal for white"),
         ("(;GM[2];B[f5];B[d6])", "move 2 of black, but white is to move"),
         ("(;GM[2];B[f5][d6])", "2 moves of one side at once"),
@@ -150,7 +150,7 @@ def test_edax_gets_letters_with_digits_and_passes_quarry_pairs_of_letters_withou
         ("(;GM[2]AB[a1]AW[a1]PL[B])", "AB and AW have a square in common"),
         ("(;GM[2]AB[PA]AW[a1]PL[B])", "'PA' names no square"),
         ("(;GM[2]AB[b2:a1]PL[B])", "'b2:a1': expected the top left and the bottom right square"),
-        ("(;GM[2]PL[X])", "PL[X]: expected B or W"),
+        ("(;GM[2]PL[X])", "PL is 'X', expected B or W"),
         ("(;GM[2]KM[x])", "komi 'x': expected a number"),
         ("(;GM[2]GM[2])", "GM appears twice"),
         ("(;GM[2];B[f5];Q[d6])", "'Q' is no property of SGF"),
