@@ -19,13 +19,13 @@ _FORMATS: Final = "formats:\n" + "\n".join(
     f"  {form.name:11} {' '.join(form.suffixes) or '(by --to)':20} {form.description}" for form in FORMATS.values()
 )
 _CHECK: Final = """\
-Every game is replayed. Printed are the games that cannot be read, and those whose recorded result contradicts the board.
-A game that stops early has no result on the board and is only counted.
+Prints the games that cannot be read, and those whose recorded result contradicts the board. A game that stops early has
+no result on the board and is only counted.
 
 exit codes: 0 all is well, 1 a result contradicts the board, 2 a game cannot be read"""
 _CONVERT: Final = """\
-A game without a recorded result gets that of the board where OUT's format wants one. WTHOR (.wtb) gets its names from
-.jou and .trn files of the same name, or WTHOR.JOU and WTHOR.TRN, in the same folder, and writes them beside OUT.
+A game without a recorded result gets the result on the board where the format of OUT needs one. The names for a .wtb file
+are read from .jou and .trn files of the same name, or from WTHOR.JOU and WTHOR.TRN, in its folder, and written beside OUT.
 
 exit codes: 0 all games are converted, 1 games are left out (--skip), 2 a game cannot be read or written
 
@@ -71,7 +71,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 @contextmanager
 def _reading(arguments: argparse.Namespace, errors: list[ValueError], *, stop: bool) -> Iterator[Iterator[GameRecord]]:
-    """The records of the file, with progress. errors: gets those of games that cannot be read; with `stop` the first one is raised."""
+    """The records of the file, with progress. errors: collects the games that cannot be read; with `stop` the first one is raised."""
     rest = 0
 
     def count(num_bytes: int) -> None:
@@ -104,7 +104,7 @@ def _convert(arguments: argparse.Namespace) -> None:
             print(error, flush=True)
 
         num_written = write_records(arguments.out, records, arguments.to, on_error=skip if arguments.skip else None)
-    print(f"{num_written:,} games written to {arguments.out}" + (f", {len(errors):,} left out" if errors else ""))
+    print(f"{num_written:,} records written to {arguments.out}" + (f", {len(errors):,} left out" if errors else ""))
     if errors:
         sys.exit(EXIT_FAILURE)
 

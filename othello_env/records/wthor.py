@@ -158,19 +158,18 @@ def read_wthor(stream: ByteSource, path: str | Path, *, on_error: ErrorHandler |
         table = _read_table(stream, num_games, path.name, first)
         squares = SQUARE_OF_CODE[table["moves"]].tolist()
         numbers = zip(*(table[name].tolist() for name in (_GAME.names or ())[:-1]), strict=True)
-        for index, (problem, numbers_of_game) in enumerate(zip(_find_problems(table), numbers, strict=True)):
+        problems = _find_problems(table)
+        for index, numbers_of_game in enumerate(numbers):
+            problem = problems[index]
+            moves = squares[index]
+            if NO_SQUARE in moves:
+                moves = moves[: moves.index(NO_SQUARE)]
             try:
-                if problem:
-                    raise _game_error(path.name, first + index, problem)
-                moves = squares[index]
-                if NO_SQUARE in moves:
-                    moves = moves[: moves.index(NO_SQUARE)]
-                try:
-                    game = Game(tuple(moves))
-                except IllegalMoveError as error:
-                    raise _game_error(path.name, first + index, str(error)) from None
-            except RecordFormatError as error:
-                report(error, on_error)
+                game = Game(() if problem else tuple(moves))
+            except IllegalMoveError as error:
+                problem = str(error)
+            if problem:
+                report(_game_error(path.name, first + index, problem), on_error)
                 continue
             tournament, black, white, score, theoretical = numbers_of_game
             yield GameRecord(

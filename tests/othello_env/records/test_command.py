@@ -27,7 +27,7 @@ def games(tmp_path: Path) -> Path:
 
 def test_games_are_converted(games: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     main(["convert", str(games), str(tmp_path / "games.ggf")])
-    assert capsys.readouterr().out == f"3 games written to {tmp_path / 'games.ggf'}\n"
+    assert capsys.readouterr().out == f"3 records written to {tmp_path / 'games.ggf'}\n"
     assert [record.game for record in read_records(tmp_path / "games.ggf")] == [FULL, WIPEOUT, RUNNING]
     main(["convert", str(games), str(tmp_path / "games.dat"), "--to", "sgf-quarry", "--from", "pgn"])
     assert (tmp_path / "games.dat").read_text().startswith("(;GM[2]FF[4]CA[UTF-8]")
@@ -50,7 +50,7 @@ def test_bad_games_may_be_left_out(games: Path, tmp_path: Path, capsys: pytest.C
     assert output[0].startswith("games.pgn, line 9: move 4: d3 is illegal for white")
     assert output[1:] == [
         "record 2 (games.pgn, line 26): WTHOR needs a result in discs",
-        f"1 games written to {tmp_path / 'games.wtb'}, 2 left out",
+        f"1 records written to {tmp_path / 'games.wtb'}, 2 left out",
     ]
 
 
