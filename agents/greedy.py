@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 import numpy.typing as npt
 
 from agents.base import AfterstateAgent
 from othello_env.batch import Afterstates
 from othello_env.bitboard import popcount
+
+# The greedy side of a self-play game in which neither side is greedy.
+NOBODY: Final = 2
 
 
 def disc_difference(afterstates: Afterstates) -> npt.NDArray[np.float32]:

@@ -1,10 +1,9 @@
-"""What players look at: stable discs, frontier, corners and the squares beside them, parity; and agents that weigh them.
+"""Features of a position: stable discs, frontier, corners, X and C squares, parity; and agents that weigh them.
 
-The features are sets of squares, written like the rules kernel over `& | ^ ~ << >>` alone: the same lines serve `uint64` arrays
-(a batch, elementwise) and, once `numba.extending.register_jitable` has been applied to them, single boards in compiled code.
-They speak of `own` and `opp`, the discs of the side whose view is taken and of the other; it does not matter who is to move.
-The board comes in as `GEOMETRY[board_size]`, whose words are all `uint64`, because numba turns a mixture with literals into
-floating point.
+The features are sets of squares. Like the rules kernel they use the operators `& | ^ ~ << >>` only, so the same source serves
+`uint64` arrays (elementwise) and single boards in compiled code, see `FEATURE_FUNCTIONS`. They take `own` and `opp`, the discs of a
+side and of its opponent, no matter who is to move, and the board as `GEOMETRY[board_size]`, whose words are all `uint64`, because
+numba turns a mixture with literals into floating point.
 """
 
 from __future__ import annotations
@@ -27,16 +26,16 @@ Bits = BitboardArray
 _ONE: Final = np.uint64(1)
 _HALVES: Final = tuple(np.uint64(half) for half in (32, 16, 8, 4, 2, 1))
 
-# Beginners are told to turn few discs until about this share of the board is full.
+# Beginners are told to flip few discs until about this share of the board is full.
 _EARLY_SHARE: Final = 0.75
 
 
 class Line(NamedTuple):
-    """One of the four lines through a square, as shifts and as the squares that they may reach; uint64 each.
+    """One of the four directions of lines, as shifts and the squares that the shifts may reach; uint64 each.
 
-    step, two_steps, four_steps: so many bits lie between squares of the line. up, up_two, up_four: the squares that have one, two or
-    four squares of the line before them, so that a shift to the left that ends there has not left the board. down, down_two,
-    down_four: the same behind them, for shifts to the right. ends: the first and the last square of every such line.
+    step, two_steps, four_steps: shift by one, two and four squares along a line. up, up_two, up_four: the squares with at least one,
+    two or four squares before them on their line, where a shift to the left may end. down, down_two, down_four: the same with squares
+    behind them, for shifts to the right. ends: the first and last squares of all lines.
     """
 
     step: np.uint64
@@ -52,9 +51,9 @@ class Line(NamedTuple):
 
 
 class Geometry(NamedTuple):
-    """A board's lines and squares, uint64 each.
+    """Lines and squares of a board, uint64 each.
 
-    straight: its rows and columns. diagonal: its two kinds of diagonals.
+    straight: rows and columns. diagonal: the two directions of diagonals.
     """
 
     straight: tuple[Line, Line]
@@ -64,10 +63,10 @@ class Geometry(NamedTuple):
 
 
 def _line(n: int, rows: int, columns: int) -> Line:
-    """The line whose next square is so many rows and columns on."""
+    """The line whose step is `rows` rows down and `columns` columns to the right."""
 
     def reached(steps: int) -> int:
-        """The squares that are still on the board so many steps back."""
+        """The squares with at least `steps` squares before them on their line."""
         squares = ((row, column) for row in range(n) for column in range(n))
         back = ((row, column, row - steps * rows, column - steps * columns) for row, column in squares)
         return sum(1 << (row * n + column) for row, column, *origin in back if all(0 <= place < n for place in origin))
@@ -91,12 +90,12 @@ GEOMETRY: Final = {
 
 
 def any_square(squares: Bits) -> bool:
-    """Whether any of the sets has a square. The one function here that compiled code has in a form of its own."""
+    """Return whether any of the sets has a square. Compiled code has its own version of this function, in `agents.board`."""
     return bool(np.any(squares))
 
 
 def settled_squares(empty: Bits, line: Line) -> Bits:
-    """The squares where nothing turns over along a line: those of lines without an empty square, and all lines' ends."""
+    """The squares whose discs cannot flip along a line: the squares of full lines, and the ends of all lines."""
     step, two_steps, four_steps, up, up_two, up_four, down, down_two, down_four, ends = line
     # An empty square first reaches the last square of its line, and from there the whole of it.
     open_squares = empty | ((empty << step) & up)
@@ -110,17 +109,17 @@ def settled_squares(empty: Bits, line: Line) -> Bits:
 
 
 def beside(squares: Bits, step: np.uint64) -> Bits:
-    """The squares one step up or down a line, and squares on the other side of the board where the step leaves it."""
+    """The squares one step up or down a line. A step that leaves the board gives a square at its other edge."""
     near: Bits = (squares << step) | (squares >> step)
     return near
 
 
 def stable_discs(own: Bits, opp: Bits, geometry: Geometry) -> Bits:
-    """Discs of `own` that can never be turned, whatever both sides play: a lower bound, the set is not always complete.
+    """Discs of `own` that can never flip, whatever both sides play. The set is not always complete.
 
-    A disc is in the set if along each of the four lines either no square is empty, or the disc is at the line's end, or one of
-    its two neighbours is in the set. No move can be the first to turn a disc of the set: of the discs that it turns along a
-    line, the one that came first into the set would need such a neighbour, which came in even earlier.
+    A disc is in the set if along each of the four lines either the line is full, or the disc is at its end, or one of the two neighbors
+    is in the set. No move can be the first to flip a disc of the set: among the discs of the set that it flips along a line, the one
+    that entered the set first has a neighbor on the line that entered the set earlier.
     """
     (row, column), (rising, falling) = geometry.straight, geometry.diagonal
     empty = (own | opp) ^ geometry.full
@@ -130,14 +129,14 @@ def stable_discs(own: Bits, opp: Bits, geometry: Geometry) -> Bits:
     before = own ^ own
     while any_square(stable ^ before):
         before = stable
-        # A neighbour across the board's edge does no harm: it falls on a line's end, which is settled.
+        # A neighbor across the edge of the board does no harm: it is the end of a line, which is settled.
         stable = own & (settled_row | beside(before, row.step)) & (settled_column | beside(before, column.step))
         stable = stable & (settled_rising | beside(before, rising.step)) & (settled_falling | beside(before, falling.step))
     return stable
 
 
-def neighbours(squares: Bits, lines: tuple[Line, Line]) -> Bits:
-    """The squares next to one of `squares` along some of the lines."""
+def neighbors(squares: Bits, lines: tuple[Line, Line]) -> Bits:
+    """The squares next to one of `squares` along the given lines."""
     near = squares ^ squares
     for line in lines:
         near = near | ((squares << line.step) & line.up) | ((squares >> line.step) & line.down)
@@ -145,35 +144,35 @@ def neighbours(squares: Bits, lines: tuple[Line, Line]) -> Bits:
 
 
 def surroundings(squares: Bits, geometry: Geometry) -> Bits:
-    """The squares that touch one of `squares` with a side or a corner."""
-    return neighbours(squares, geometry.straight) | neighbours(squares, geometry.diagonal)
+    """The squares that touch one of `squares` at a side or a corner."""
+    return neighbors(squares, geometry.straight) | neighbors(squares, geometry.diagonal)
 
 
 def frontier_discs(own: Bits, opp: Bits, geometry: Geometry) -> Bits:
-    """Discs of `own` that touch an empty square: what the other side might outflank."""
+    """Discs of `own` that touch an empty square."""
     return own & surroundings((own | opp) ^ geometry.full, geometry)
 
 
 def potential_moves(own: Bits, opp: Bits, geometry: Geometry) -> Bits:
-    """Empty squares that touch a disc of `opp`: where `own` might move, now or later."""
+    """Empty squares that touch a disc of `opp`: possible moves of `own`, now or later."""
     return ((own | opp) ^ geometry.full) & surroundings(opp, geometry)
 
 
 def x_squares(own: Bits, opp: Bits, geometry: Geometry) -> Bits:
-    """Discs of `own` diagonally beside an empty corner."""
-    return own & neighbours(geometry.corners & ~(own | opp), geometry.diagonal)
+    """Discs of `own` diagonally next to an empty corner."""
+    return own & neighbors(geometry.corners & ~(own | opp), geometry.diagonal)
 
 
 def c_squares(own: Bits, opp: Bits, geometry: Geometry) -> Bits:
-    """Discs of `own` on the edge, beside an empty corner."""
-    return own & neighbours(geometry.corners & ~(own | opp), geometry.straight)
+    """Discs of `own` on the edge next to an empty corner."""
+    return own & neighbors(geometry.corners & ~(own | opp), geometry.straight)
 
 
 def odd_regions(own: Bits, opp: Bits, geometry: Geometry) -> tuple[Bits, Bits]:
-    """The regions of empty squares that have an odd number of squares: all their squares, and the first square of each.
+    """Regions with an odd number of empty squares: all their squares, and the first square of each region.
 
-    A region is what a king could walk over: squares that touch with a side or a corner. A side that moves into an odd region
-    expects to have the last move there; where all regions are even, that is the side that is not to move.
+    A region is a connected set of empty squares, at sides or corners. A side that moves into an odd region expects to have the last
+    move there; where all regions are even, that is the side that is not to move.
     """
     rest = (own | opp) ^ geometry.full
     squares, firsts = own & opp, own & opp  # empty sets
@@ -198,7 +197,7 @@ FEATURE_FUNCTIONS: Final[tuple[Callable[..., Any], ...]] = (
     settled_squares,
     beside,
     stable_discs,
-    neighbours,
+    neighbors,
     surroundings,
     frontier_discs,
     potential_moves,
@@ -206,7 +205,7 @@ FEATURE_FUNCTIONS: Final[tuple[Callable[..., Any], ...]] = (
     c_squares,
     odd_regions,
 )
-"""What `agents.search.board` makes known to numba, so that compiled code can call any of them."""
+"""The functions that `agents.board` registers with numba, so that compiled code can call them."""
 
 
 Counts = npt.NDArray[np.float64]
@@ -219,7 +218,7 @@ def _count(squares: BitboardArray) -> Counts:
 def _difference(
     feature: Callable[[BitboardArray, BitboardArray, Geometry], BitboardArray],
 ) -> Callable[[BitboardArray, BitboardArray, int], Counts]:
-    """A feature's count for the side that has just moved, less the other side's."""
+    """The count of a feature for the side that has just moved minus the count for the other side."""
 
     def difference(own: BitboardArray, opp: BitboardArray, n: int) -> Counts:
         return _count(feature(own, opp, GEOMETRY[n])) - _count(feature(opp, own, GEOMETRY[n]))
@@ -240,20 +239,20 @@ FEATURE_COUNTS: Final[dict[str, Callable[[BitboardArray, BitboardArray, int], Co
     "discs": lambda own, opp, _: _count(own) - _count(opp),
     "odd_regions": lambda own, opp, n: _count(odd_regions(own, opp, GEOMETRY[n])[1]),
 }
-"""What `HeuristicEvaluator` weighs. Each takes [N] uint64 discs of the side that has just moved and of the other, and a board size."""
+"""The features of `HeuristicEvaluator`: functions of own and opp, [N] uint64 discs of the side that has just moved, and the board size."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeuristicEvaluator:
-    """A weighted sum of features; an afterstate that ends the game counts by its result, and for more than any other.
+    """A weighted sum of features; afterstates that end the game have the values of `agents.base.set_results` instead.
 
     Each field is the weight of one unit of a feature, for the side that has just moved. corners, x_squares, c_squares, stability,
-    frontier, potential_mobility, discs: a disc or square in the set of that name; those of the other side count against it.
-    mobility: a move that it would have, were it to move. replies: a move that the other side has. corner_replies: such a move that
-    takes a corner. odd_regions: a region with an odd number of empty squares.
+    frontier, potential_mobility, discs: a disc or square in the set of that name; those of the other side are subtracted. mobility:
+    a move that the side would have if it were to move. replies: a legal move of the other side. corner_replies: a reply that takes a
+    corner. odd_regions: a region with an odd number of empty squares.
 
-    The default weights are round numbers near those that a search over matches found. Further weights, and weights that change
-    as the board fills, did not score measurably better.
+    The default weights are round numbers near those that a search over matches found. Further weights, and weights that change with the
+    number of discs, did not score measurably better.
     """
 
     corners: float = 20
@@ -282,14 +281,14 @@ class HeuristicEvaluator:
 
 
 def heuristics_agent() -> AfterstateAgent:
-    """Plays the move after which the weighted features are best. All board sizes."""
+    """Agent that plays the move with the highest weighted sum of features. All board sizes."""
     return AfterstateAgent("heuristics", HeuristicEvaluator())
 
 
 def beginner_advice(own: BitboardArray, opp: BitboardArray, board_size: int) -> npt.NDArray[np.float64]:
-    """How well each afterstate follows the advice that beginners get, from the view of `own`, who has just moved.
+    """Score of afterstates by the advice for beginners, from the view of `own`, who has just moved.
 
-    own, opp: [N] uint64. Returns [N] float64. Each line below is a piece of advice, the weightiest first.
+    own, opp: [N] uint64. Returns [N] float64. Each line below is a piece of advice, the most important first.
     """
     geometry = GEOMETRY[board_size]
     early_mask = _count(own | opp) < board_size**2 * _EARLY_SHARE
@@ -297,17 +296,17 @@ def beginner_advice(own: BitboardArray, opp: BitboardArray, board_size: int) -> 
     replies = legal_moves(opp, own, board_size)
     advice = 200 * _count(own & geometry.corners)  # take corners
     advice -= 100 * _count(replies & geometry.corners)  # give none away
-    advice -= 40 * _count(x_squares(own, opp, geometry))  # so stay off the squares beside an empty corner
+    advice -= 40 * _count(x_squares(own, opp, geometry))  # stay off the squares next to an empty corner
     advice -= 15 * _count(c_squares(own, opp, geometry))
     advice -= 5 * _count(replies)  # leave the other side few moves
-    advice += np.where(early_mask, -1, 1) * _count(own)  # turn few discs early, many late
+    advice += np.where(early_mask, -1, 1) * _count(own)  # flip few discs early, many late
     advice += np.where(early_mask, -1, 1) * _count(own & edges)  # edges can wait
     return advice
 
 
 @dataclass(frozen=True, slots=True)
 class BeginnerEvaluator:
-    """`beginner_advice`; an afterstate that ends the game counts by its result, and for more than any other."""
+    """`beginner_advice`; afterstates that end the game have the values of `agents.base.set_results` instead."""
 
     def __call__(self, afterstates: Afterstates) -> npt.NDArray[np.float64]:
         """See `AfterstateAgent`."""
@@ -315,14 +314,14 @@ class BeginnerEvaluator:
 
 
 def beginner_agent() -> AfterstateAgent:
-    """Plays by the advice that beginners get, one move ahead. All board sizes."""
+    """Agent that follows the advice for beginners. All board sizes."""
     return AfterstateAgent("beginner", BeginnerEvaluator())
 
 
 def _values(
     evaluate: Callable[[BitboardArray, BitboardArray, int], npt.NDArray[np.float64]], afterstates: Afterstates
 ) -> npt.NDArray[np.float64]:
-    """The values that `evaluate` gives to discs, a chunk at a time, and the results of finished games in their place."""
+    """The values of `evaluate`, computed in chunks, with the results of finished games in their place."""
     values = np.empty(len(afterstates))
     for start in range(0, len(afterstates), CHUNK):
         chunk = slice(start, start + CHUNK)

@@ -18,7 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from agents.base import AfterstateAgent
-from agents.ntuple.network import Group, NTupleNetwork
+from agents.ntuple.layout import Group, Layout
+from agents.ntuple.network import NTupleNetwork
 from othello_env.batch import Afterstates
 from othello_env.errors import RecordFormatError
 from othello_env.position import BLACK
@@ -51,7 +52,7 @@ def parse_league_player(text: str, source: str = "player") -> NTupleNetwork:
         words.skip_braces()
         weights.extend(words.number("a weight") for _ in range(3**length))
     words.end()
-    return NTupleNetwork(tuple(groups), np.array(weights))
+    return NTupleNetwork(Layout(tuple(groups)), np.array(weights))
 
 
 def league_agent(file: Path, *, view: View = "mover") -> AfterstateAgent:

@@ -14,7 +14,8 @@ import numpy as np
 import torch
 
 from agents.base import Agent, Moves, check_board_size
-from agents.networks import Architecture, Device, PolicyValueNetwork, find_device, inference_copy, planes_of
+from agents.device import Device
+from agents.networks import Architecture, PolicyValueNetwork, find_device, inference_copy, planes_of
 from agents.search.leaf import Evaluation
 from agents.search.mcts import MCTSAgent, SearchSettings
 from othello_env.batch import PositionBatch

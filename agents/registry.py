@@ -122,11 +122,13 @@ def _alpha_beta(
     seconds: float | None = None,
     nodes: int | None = None,
     solver: int = 0,
+    solver_seconds: float | None = None,
     hash_mb: int = 16,
 ) -> Agent:
     from agents.search.alpha_beta import alpha_beta_agent
 
     limits: dict[str, Any] = {"depth": depth, "seconds": seconds, "nodes": nodes, "solver": solver, "hash_mb": hash_mb}
+    limits["solver_seconds"] = solver_seconds
     if evaluation == "ntuple":
         if file is not None:
             raise ValueError(f"a file and evaluation={evaluation}: expected one of them")

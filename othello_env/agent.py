@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from othello_env.batch import PositionBatch
-from othello_env.squares import format_square
+from othello_env.position import Position
+from othello_env.squares import format_square, pass_square
 
 Moves = npt.NDArray[np.int64]
 AgentFault = Literal["error", "invalid output", "illegal move"]
@@ -78,11 +79,14 @@ def read_moves(answer: Any, positions: PositionBatch, *, name: str) -> Moves:
     illegal = np.flatnonzero(~positions.is_legal(read))
     if len(illegal):
         row = int(illegal[0])
-        move = int(moves[row])
-        shown = format_square(move, positions.board_size) if 0 <= move <= positions.pass_square else str(move)
-        rows = tuple(illegal.tolist())
-        raise AgentError(name, "illegal move", f"{shown} in {positions[row]}", rows=rows, moves=read)
+        raise AgentError(name, "illegal move", describe_move(int(moves[row]), positions[row]), rows=tuple(illegal.tolist()), moves=read)
     return read
+
+
+def describe_move(move: int, position: Position) -> str:
+    """Return a text on a move, legal or not, and the position in which it was chosen."""
+    n = position.board_size
+    return f"{format_square(move, n) if 0 <= move <= pass_square(n) else move} in {position}"
 
 
 def check_board_size(agent: Agent, board_size: int) -> None:

@@ -207,8 +207,16 @@ def sample_squares(bits: BitboardArray, rng: np.random.Generator) -> npt.NDArray
 
     bits: [B] uint64. Returns [B] uint8. Takes 32 random bits an element, so the chances differ by less than 2**-26.
     """
+    return pick_squares(bits, rng.integers(1 << 32, size=bits.shape, dtype=np.uint32))
+
+
+def pick_squares(bits: BitboardArray, random_words: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint8]:
+    """The square of each set that a random word picks: number `word * size >> 32` of its squares, ascending; 64 for the empty set.
+
+    bits: [B] uint64. random_words: [B] uint32. Returns [B] uint8.
+    """
     prefix = _byte_prefix_counts(bits)
-    rank = rng.integers(1 << 32, size=bits.shape, dtype=np.uint32).astype(np.uint64)
+    rank = random_words.astype(np.uint64)
     rank *= prefix >> 56
     rank >>= 32
     # The top bit of byte i says: the first i + 1 bytes hold no more than `rank` squares. Their number is the byte to look in.

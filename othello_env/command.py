@@ -13,11 +13,11 @@ import shlex
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, NoReturn, TextIO
+from typing import Any, Final, NoReturn
 
 EXIT_FAILURE: Final = 1
 EXIT_USAGE: Final = 2
@@ -27,6 +27,7 @@ EXIT_BROKEN_PIPE: Final = 141
 # The extra of pyproject.toml that installs a library.
 EXTRA_OF: Final = {
     "numba": "fast",
+    "pyarrow": "data",
     "PIL": "render",
     "pygame": "render",
     "filelock": "train",
@@ -42,6 +43,10 @@ EXTRA_OF: Final = {
 # Characters that this project prints, for terminals that cannot encode them.
 _ASCII: Final = {"·": ".", "●": "X", "○": "O", "—": "-", "–": "-", "±": "+-", "×": "x", "→": "->", "…": "...", "≥": ">=", "≤": "<="}
 _PROGRESS_SECONDS: Final = 1.0
+
+
+class CommandError(Exception):
+    """A failure while running that the program expects, such as a training run that diverges: one line, exit code 1."""
 
 
 class MissingExtraError(ModuleNotFoundError):
@@ -74,13 +79,18 @@ def seed(text: str) -> int:
 
 
 @contextmanager
-def command(name: str, *, interrupted: str = "interrupted") -> Iterator[None]:
+def command(name: str, *, interrupted: str = "interrupted", note: Callable[[], str] | None = None) -> Iterator[None]:
     """Run a command: every error that a user can cause ends it with one line on standard error and an exit code, see the module.
 
-    name: in front of the message. interrupted: the message after Ctrl-C. Errors of the program itself (`TypeError`,
-    `AssertionError`) keep their traceback. Raises `SystemExit` in place of the errors.
+    name: in front of the message. interrupted: the message after Ctrl-C. note: called after an error or Ctrl-C; its text ends the
+    message, such as where the results so far are. Errors of the program itself (`TypeError`, `AssertionError`) keep their traceback.
+    Raises `SystemExit` in place of the errors.
     """
     make_output_encodable()
+
+    def message(text: str) -> str:
+        return f"{text}; {note()}" if note else text
+
     try:
         yield
         sys.stdout.flush()
@@ -88,9 +98,9 @@ def command(name: str, *, interrupted: str = "interrupted") -> Iterator[None]:
         code = exit_code(error)
         if code is None:
             raise
-        _exit(name, one_line(error), code)
+        _exit(name, message(one_line(error)), code)
     except KeyboardInterrupt:
-        _exit(name, interrupted, EXIT_INTERRUPTED)
+        _exit(name, message(interrupted), EXIT_INTERRUPTED)
 
 
 def exit_code(error: BaseException) -> int | None:
@@ -99,6 +109,8 @@ def exit_code(error: BaseException) -> int | None:
         return EXIT_BROKEN_PIPE
     if isinstance(error, KeyboardInterrupt):
         return EXIT_INTERRUPTED
+    if isinstance(error, CommandError):
+        return EXIT_FAILURE
     if isinstance(error, ModuleNotFoundError):
         return EXIT_USAGE if _is_of_an_extra(error) else None
     if isinstance(error, (ValueError, FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError)):
@@ -145,7 +157,16 @@ def _explain(kind: type[BaseException], error: BaseException, traceback: Traceba
     if code is None or not isinstance(error, (ImportError, KeyboardInterrupt)):
         sys.__excepthook__(kind, error, traceback)
         return
-    _exit(Path(sys.argv[0]).stem, "interrupted" if code == EXIT_INTERRUPTED else one_line(error), code)
+    _exit(_running_module(), "interrupted" if code == EXIT_INTERRUPTED else one_line(error), code)
+
+
+def _running_module() -> str:
+    """The last part of the name of the module that `python -m` runs; for a package, that of the package."""
+    if sys.argv[0] == "-m":  # the package is being imported, its `__main__` is not yet located
+        words = sys.orig_argv
+        return words[words.index("-m") + 1].rpartition(".")[2] if "-m" in words[:-1] else "python"
+    path = Path(sys.argv[0])
+    return path.parent.name if path.stem == "__main__" else path.stem
 
 
 def _to_ascii(error: UnicodeError) -> tuple[str | bytes, int]:
@@ -164,14 +185,6 @@ def make_output_encodable() -> None:
         if reconfigure is not None and getattr(stream, "errors", None) in ("strict", "surrogateescape", "backslashreplace"):
             with suppress(ValueError, OSError):
                 reconfigure(errors="othello_env.ascii")
-
-
-def understands_ansi(stream: TextIO) -> bool:
-    """Return whether a stream is a terminal that obeys ANSI escape sequences, such as the one that moves the cursor up."""
-    if not stream.isatty() or os.environ.get("TERM") == "dumb":
-        return False
-    # The old console of Windows prints the sequences. The other terminals of Windows are known by these variables.
-    return os.name != "nt" or any(name in os.environ for name in ("WT_SESSION", "TERM_PROGRAM", "ConEmuANSI", "ANSICON", "TERM"))
 
 
 def format_command(*words: str) -> str:
@@ -194,23 +207,32 @@ class Progress:
 
     def __init__(self, total: float | None, *, unit: str, initial: float = 0, description: str = "", leave: bool = False) -> None:
         self.done, self._note = initial, ""
+        self._total, self._unit, self._description, self._leave = total, unit, description, leave
+        self._bar: Any = None
+        self._shown = self._created = time.monotonic()
+        self.restart_clock()
+
+    def restart_clock(self) -> None:
+        """Estimate speed and time left from the work that follows only. For use after a slow start, such as compilation."""
+        self._first, self._started = self.done, time.monotonic()
+        if self._bar is not None:
+            self._bar.leave = False
+            self._bar.close()
         try:
             from tqdm import tqdm
         except ImportError:
-            self._bar: Any = None
-        else:
-            self._bar = tqdm(
-                total=total,
-                initial=initial,
-                unit=f" {unit}",
-                desc=description or None,
-                smoothing=0.05,
-                dynamic_ncols=True,
-                disable=None,
-                leave=leave,
-            )
-        self._total, self._unit, self._description = total, unit, description
-        self._started, self._first, self._shown = time.monotonic(), initial, time.monotonic()
+            return
+        self._bar = tqdm(
+            total=self._total,
+            initial=self.done,
+            unit=f" {self._unit}",
+            desc=self._description or None,
+            postfix=self._note or None,
+            smoothing=0.05,
+            dynamic_ncols=True,
+            disable=None,
+            leave=self._leave,
+        )
 
     def __enter__(self) -> Progress:
         return self
@@ -226,6 +248,14 @@ class Progress:
         elif time.monotonic() - self._shown > _PROGRESS_SECONDS and sys.stderr.isatty():
             self._shown = time.monotonic()
             print(f"\r{self._line()}", end="", file=sys.stderr, flush=True)  # noqa: T201
+
+    def advance(self, done: float, total: float | None = None) -> None:
+        """Count the work up to `done` as done. total: of all work, where it is known only now."""
+        if total is not None and total != self._total:
+            self._total = total
+            if self._bar is not None:
+                self._bar.total = total
+        self.update(done - self.done)
 
     def note(self, text: str) -> None:
         """Show a text behind the counts from the next update on."""
@@ -246,7 +276,7 @@ class Progress:
         """Stop drawing."""
         if self._bar is not None:
             self._bar.close()
-        elif self._shown > self._started:
+        elif self._shown > self._created:
             print(file=sys.stderr)  # noqa: T201
 
     def _line(self) -> str:

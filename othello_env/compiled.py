@@ -4,11 +4,13 @@ Compiled loops that handle one board at a time (perft, search) call `legal_moves
 over arrays, where `backend` chooses them; a large batch is cut into parts that run at the same time.
 
 Compiled code is kept on disk, beside this file or in the user's cache directory, so that only the very first use waits for the
-compiler.
+compiler. The logger "othello_env" says so in one warning, which Python prints to standard error by default.
 """
 
 from __future__ import annotations
 
+import logging
+import multiprocessing
 from collections.abc import Callable
 from contextlib import suppress
 from functools import lru_cache
@@ -24,7 +26,7 @@ except ModuleNotFoundError:
 import numpy as np
 import numpy.typing as npt
 from numba import types
-from numba.core import cgutils
+from numba.core import cgutils, event
 from numba.extending import intrinsic
 from numba.extending import overload as overload
 from numba.extending import register_jitable as register_jitable
@@ -38,12 +40,47 @@ if numba.config.DISABLE_JIT:  # type: ignore[attr-defined, unused-ignore]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
+# What compiled functions for one board take and return. numba finds the types; these names say what a value is.
+Word = Any  # uint64: a set of squares
+Square = Any  # int64: the number of a square
+Int = Any  # int64
+Geometry = Any  # what `unpacked` returns
+
 # Rows between two loops over them: few enough that they are still in a core's first-level cache.
 _BLOCK: Final = 1024
 
 _ONE: Final = np.uint64(1)
 _LAST: Final = np.uint64(63)
 _LONGEST: Final = max(INT_GEOMETRY[n].longest for n in BOARD_SIZES)  # long enough for all sizes
+
+
+class _CompilationNotice(event.Listener):
+    """Logs one line when the first kernel of this process is compiled. kernels: their dispatchers, and whether code can be kept."""
+
+    def __init__(self) -> None:
+        self.kernels: dict[Any, bool] = {}
+        self._is_silent = not _speaks_for_its_workers()
+
+    def on_start(self, event: event.Event) -> None:
+        """Log the line, unless it has been logged or the function is none of the kernels."""
+        keeps_code = self.kernels.get(event.data["dispatcher"])
+        if keeps_code is None or self._is_silent:
+            return
+        self._is_silent = True
+        often = "once on this computer" if keeps_code else "in every run, since no cache folder is writable: set NUMBA_CACHE_DIR to one"
+        logging.getLogger("othello_env").warning("othello_env: compiling, which takes up to a minute, %s", often)
+
+    def on_end(self, event: event.Event) -> None:
+        """Do nothing."""
+
+
+def _speaks_for_its_workers() -> bool:
+    """Return whether this process is no worker of `multiprocessing`, or the first one: many workers shall not log the same line."""
+    return multiprocessing.parent_process() is None or multiprocessing.current_process().name.endswith("-1")
+
+
+_notice: Final = _CompilationNotice()
+event.register("numba:compile", _notice)  # type: ignore[no-untyped-call, unused-ignore]
 
 
 def kernel(function: Function) -> Function:
@@ -55,7 +92,10 @@ def _cached(function: Function, *, nogil: bool) -> Function:
     try:
         dispatcher: Any = numba.njit(function, nogil=nogil, cache=True)
     except RuntimeError:  # numba found no directory to write to
-        return cast("Function", numba.njit(function, nogil=nogil))
+        dispatcher = numba.njit(function, nogil=nogil)
+        _notice.kernels[dispatcher] = False
+        return cast("Function", dispatcher)
+    _notice.kernels[dispatcher] = True
     # By itself numba compiles anew when the function's own file has changed, and not when one has whose functions went into it.
     folders = Path(__file__).parent, _package_folder(function)
     with suppress(AttributeError):  # the attributes are numba's own and may be named otherwise one day
@@ -120,7 +160,7 @@ GEOMETRY: Final = {
 
 
 @inlined
-def unpacked(words: BitboardArray) -> Any:
+def unpacked(words: BitboardArray) -> Geometry:
     """What `legal_moves` and `flips` take, from an array of `GEOMETRY`."""
     return (
         (words[0], words[1], words[2]),
@@ -132,7 +172,7 @@ def unpacked(words: BitboardArray) -> Any:
 
 
 @inlined
-def legal_moves(own: Any, opp: Any, geometry: Any) -> Any:
+def legal_moves(own: Word, opp: Word, geometry: Geometry) -> Word:
     """As `bitboard.legal_moves`, for one board in a compiled function."""
     row, falling, column, rising, full = geometry
     moves = _line_moves(own, opp, row, _LONGEST) | _line_moves(own, opp, falling, _LONGEST)
@@ -141,7 +181,7 @@ def legal_moves(own: Any, opp: Any, geometry: Any) -> Any:
 
 
 @inlined
-def flips(own: Any, opp: Any, move: Any, geometry: Any) -> Any:
+def flips(own: Word, opp: Word, move: Word, geometry: Geometry) -> Word:
     """As `bitboard.flips`, for one board in a compiled function."""
     row, falling, column, rising, _ = geometry
     flipped = _line_flips(own, opp, move, row, _LONGEST) | _line_flips(own, opp, move, falling, _LONGEST)
@@ -149,21 +189,34 @@ def flips(own: Any, opp: Any, move: Any, geometry: Any) -> Any:
     return np.uint64(flipped)
 
 
-def _play_move(own: Any, opp: Any, square: Any, board_size: Any) -> Any:
-    """Play a legal move on one board: (own, opp, legal moves) for the side to move next, and 1 if that is the other side, else 0.
+@inlined
+def place(own: Word, opp: Word, move: Word, flipped: Word) -> tuple[Word, Word]:
+    """Place a disc: (own, opp) afterwards, own being the side that was not to move. flipped: what `flips` returns for the move."""
+    return opp ^ flipped, own | move | flipped
 
-    The same side moves again where the other has no move. Legal moves are 0 only where the game is over.
+
+@inlined
+def settle(own: Word, opp: Word, geometry: Geometry) -> tuple[Word, Word, Word, bool]:
+    """Decide who moves next, for one board in a compiled function: (own, opp, legal moves, passed).
+
+    The side to move passes where it has no legal move and the other side has one; own and opp are then exchanged. The game is over
+    exactly where the legal moves are empty, and then nobody has passed.
     """
+    moves = legal_moves(own, opp, geometry)
+    if moves == 0:
+        replies = legal_moves(opp, own, geometry)
+        if replies != 0:
+            return opp, own, replies, True
+    return own, opp, moves, False
+
+
+def _play_move(own: Word, opp: Word, square: Word, board_size: Word) -> tuple[Word, Word, Word, Word]:
+    """See `bitboard.play_move`."""
     geometry = _GEOMETRIES[0] if board_size == _SIZES[0] else _GEOMETRIES[1] if board_size == _SIZES[1] else _GEOMETRIES[2]
     move = _ONE << square
-    placed = move | flips(own, opp, move, geometry)
-    after_own, after_opp = opp & ~placed, own | placed
-    moves = legal_moves(after_own, after_opp, geometry)
-    if moves == 0:
-        again = legal_moves(after_opp, after_own, geometry)
-        if again != 0:
-            return after_opp, after_own, again, np.uint64(0)
-    return after_own, after_opp, moves, _ONE
+    after_own, after_opp = place(own, opp, move, flips(own, opp, move, geometry))
+    next_own, next_opp, moves, passed = settle(after_own, after_opp, geometry)
+    return next_own, next_opp, moves, np.uint64(not passed)
 
 
 _SIZES: Final = tuple(map(np.uint64, BOARD_SIZES))
@@ -291,9 +344,8 @@ def fill_afterstates(
         while moves:
             square = lowest_square(moves)
             move = _ONE << np.uint64(square)
-            placed = move | flips(own[row], opp[row], move, geometry)
             rows[entry], squares[entry] = row, square
-            after_own[entry], after_opp[entry] = own[row] | placed, opp[row] & ~placed
+            after_opp[entry], after_own[entry] = place(own[row], opp[row], move, flips(own[row], opp[row], move, geometry))
             entry += 1
             moves &= moves - _ONE
 
@@ -305,18 +357,17 @@ def perft(own: int, opp: int, depth: int, pass_is_ply: bool, words: BitboardArra
 
 
 @compiled_function
-def _count(own: Any, opp: Any, depth: int, pass_is_ply: bool, geometry: Any) -> int:
-    moves = legal_moves(own, opp, geometry)
-    if moves == 0:
-        if legal_moves(opp, own, geometry) == 0 or (pass_is_ply and depth == 1):
-            return 1
-        return _count(opp, own, depth - np.int64(pass_is_ply), pass_is_ply, geometry)
+def _count(own: Word, opp: Word, depth: int, pass_is_ply: bool, geometry: Geometry) -> int:
+    own, opp, moves, passed = settle(own, opp, geometry)
+    depth -= passed and pass_is_ply
+    if moves == 0 or depth == 0:
+        return 1
     if depth == 1:
         return int(popcount(moves))
     total = 0
     while moves:
         move = moves & (~moves + _ONE)
         moves ^= move
-        placed = move | flips(own, opp, move, geometry)
-        total += _count(opp & ~placed, own | placed, depth - 1, pass_is_ply, geometry)
+        next_own, next_opp = place(own, opp, move, flips(own, opp, move, geometry))
+        total += _count(next_own, next_opp, depth - 1, pass_is_ply, geometry)
     return total

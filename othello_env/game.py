@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from operator import index
-from typing import Final
+from typing import ClassVar, Final
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from othello_env.errors import IllegalMoveError, RecordFormatError
 from othello_env.position import COLOR_NAMES, Position
 from othello_env.squares import PASS_TOKENS, format_square, parse_square, pass_square
 
-# After this many tries a running game of the wanted length is taken not to exist.
+# After this many draws a game of the wanted length that is not over is taken not to exist.
 _RANDOM_TRIES: Final = 100
 
 
@@ -27,6 +28,9 @@ class Game:
     moves: tuple[int, ...] = ()
     start: Position = field(default_factory=Position.start)
     _positions: tuple[Position, ...] = field(init=False, compare=False, repr=False)
+
+    _repr_svg_: ClassVar[Callable[[Game], str]]
+    """The game as an animation, for notebooks: `rendering.svg`, which depends on this module, puts it here."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "moves", tuple(map(index, self.moves)))
@@ -66,22 +70,25 @@ class Game:
 
     @classmethod
     def random(cls, num_plies: int, rng: np.random.Generator, start: Position | None = None) -> Game:
-        """A game of `num_plies` moves chosen with equal chances among the legal ones, and not over after them.
+        """Draw a game of `num_plies` moves, each chosen uniformly among the legal ones, that is not over after them.
 
-        Games that end too early are drawn again. Raises `ValueError` where 100 draws give no running game, and for a negative
-        number.
+        Games that end too early are drawn again. Raises `ValueError` for a negative number, at once for more moves than the board has
+        room for, and where 100 draws are all over too early.
         """
+        num_plies, start = index(num_plies), start or Position.start()
         if num_plies < 0:
             raise ValueError(f"num_plies {num_plies}: must not be negative")
+        if num_plies >= max(1, start.empties):
+            raise ValueError(f"{num_plies} random plies from {start}: the game is over after {start.empties} at the latest")
         for _ in range(_RANDOM_TRIES):
-            position = (start or Position.start()).resolve_pass()
+            position = start.resolve_pass()
             moves: list[int] = []
-            while len(moves) < index(num_plies) and not position.is_over:
+            while len(moves) < num_plies and not position.is_over:
                 moves.append(int(rng.choice(position.legal_squares())))
                 position = position.play(moves[-1])
             if not position.is_over:
-                return cls(tuple(moves), start or Position.start())
-        raise ValueError(f"{num_plies} random plies from {start or Position.start()}: the game was over in each of {_RANDOM_TRIES} tries")
+                return cls(tuple(moves), start)
+        raise ValueError(f"{num_plies} random plies from {start}: the game was over in each of {_RANDOM_TRIES} draws")
 
     def positions(self) -> tuple[Position, ...]:
         """The position before each move and after the last one, each with forced passes made: one more than there are moves."""
@@ -91,12 +98,6 @@ class Game:
     def final(self) -> Position:
         """The position after the last move."""
         return self._positions[-1]
-
-    def _repr_svg_(self) -> str:
-        """The game as an animation, for notebooks."""
-        from othello_env.rendering.svg import game_svg  # late: drawing depends on games
-
-        return game_svg(self)
 
     def __str__(self) -> str:
         """The transcript that `parse` reads, without passes: "f5d6c3"."""

@@ -22,20 +22,27 @@ MAY_IMPORT = {
 }
 # The files (or trees) in which a heavy library may be imported at all.
 MAY_USE = {
-    "torch": ("agents/networks.py", "agents/policy_value.py", "training/"),
+    "torch": (
+        "agents/networks.py",
+        "agents/policy_value.py",
+        "training/alphazero.py",
+        "training/losses.py",
+        "training/optimizer.py",
+        "training/ppo.py",
+    ),
     "numba": ("othello_env/compiled.py", "agents/", "training/"),
     "pygame": ("othello_env/rendering/window.py",),
     "ray": ("training/distributed.py",),
     "matplotlib": ("training/",),
     "PIL": ("othello_env/rendering/gif.py",),
+    "pyarrow": ("othello_env/sequences/storage.py",),
     "stable_baselines3": ("othello_env/adapters/sb3.py",),
     "safetensors": ("agents/", "training/"),
     "tensorboard": ("training/",),
-    "tqdm": ("training/", "agents/"),
-    "tyro": ("training/", "agents/"),
+    "tqdm": ("othello_env/command.py", "training/", "agents/"),
 }
 # Loaded where they are used, not with the module.
-LATE = {"pygame", "PIL", "safetensors"}
+LATE = {"pygame", "PIL", "safetensors", "pyarrow"}
 NOT_IN_EVALUATION = {"torch", "tensorboard"}
 NO_NAMES = {"utils", "common", "helpers", "core"}
 
@@ -196,7 +203,7 @@ def loaded_modules(statement: str) -> set[str]:
 def test_the_environment_loads_nothing_heavy() -> None:
     loaded = loaded_modules("import othello_env; env = othello_env.othello_v0.env(); env.reset(); env.step(19)")
     assert "othello_env" in loaded
-    assert not loaded & {"torch", "numba", "pygame", "ray", "matplotlib", "safetensors", "tyro", "agents", "training"}
+    assert not loaded & {"torch", "numba", "pygame", "ray", "matplotlib", "safetensors", "agents", "training"}
 
 
 def test_agents_and_matches_load_no_torch() -> None:
@@ -204,10 +211,18 @@ def test_agents_and_matches_load_no_torch() -> None:
     assert not loaded_modules(statement) & {"torch", "numba", "pygame", "ray", "matplotlib"}
 
 
+def test_the_ntuple_trainer_and_the_evaluation_load_no_torch() -> None:
+    folder = REPOSITORY / "training"
+    modules = [f"training.evaluation.{path.stem}" for path in sorted((folder / "evaluation").glob("[a-z]*.py"))]
+    modules += ["training.td_ntuple", "training.release", "training.learning_curve"]
+    assert len(modules) > 10
+    assert not loaded_modules(f"import {', '.join(modules)}") & {"torch", "tensorflow", "ray"}
+
+
 def test_the_core_works_where_the_optional_libraries_do_not_exist() -> None:
     code = (
         "import sys\n"
-        "for name in ('torch', 'numba', 'pygame', 'matplotlib', 'safetensors', 'tyro', 'tqdm', 'tensorboard'): sys.modules[name] = None\n"
+        "for name in ('torch', 'numba', 'pygame', 'matplotlib', 'safetensors', 'tqdm', 'tensorboard'): sys.modules[name] = None\n"
         "import numpy as np\n"
         "from othello_env import PositionBatch, Position, othello_v0\n"
         "from othello_env.perft import perft\n"

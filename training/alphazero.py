@@ -1,11 +1,12 @@
-"""AlphaZero self-play, many games at a time: `python -m training.alphazero`.
+"""AlphaZero self-play with batched games: `python -m training.alphazero`.
 
-Many games are played at once, each searched by Gumbel AlphaZero's rules (Danihelka et al. 2022), and whenever the network is
-asked, it is about leaves of all of them. A part of the positions, drawn at random, gets a full search and teaches its policy, the
-others a quick one (Wu 2019). In some games one side is greedy for discs, so that the other learns not to lose all of its own. From
-finished games come positions with the search's policy, the outcome mixed with the search's value, and who owned which square in
-the end. The network learns from the last of them, each drawn a fixed number of times on average and turned by one of the board's
-symmetries. There is no gating: the newest network plays, and takes over in the middle of a search where one is running.
+Many games are played at the same time, each searched with Gumbel AlphaZero (Danihelka et al. 2022), and every network call evaluates
+leaves of all games. A random fraction of the positions gets a full search, which trains the policy; the others get a quick one
+(playout cap randomization, Wu 2019). In a fraction of the games one player is greedy for discs, so that the other learns not to lose
+all of its own. Finished games give positions with three targets: the search's policy, the game's result mixed with the search's
+value, and the final owner of each square. The network is trained on the most recent of them; each position is drawn a fixed number
+of times on average, under one of the board's symmetries. There is no gating: the newest network plays, and takes over even in the
+middle of a search.
 """
 
 from __future__ import annotations
@@ -20,94 +21,92 @@ import numpy.typing as npt
 import torch
 
 from agents.base import Agent
-from agents.networks import Architecture, Device, find_device, from_arrays, new_network, planes_of, repeat_exactly, to_arrays
+from agents.board import mixed_result
+from agents.device import Device
+from agents.networks import Architecture, find_device, from_arrays, new_network, planes_of, repeat_exactly, to_arrays
 from agents.policy_value import NetworkEvaluator, Precision, dtype_of, network_evaluator, policy_value_agent
 from agents.search.mcts import SearchSettings, tree_bytes
 from othello_env.bitboard import popcount, unpack, unpack_contents
 from othello_env.symmetry import NUM_SYMMETRIES, transform, transform_policy
-from training.checkpoints import (
-    Arrays,
-    check_finite,
-    checkpoint,
-    optimizer_arrays,
-    restore_optimizer,
-    write_checkpoint,
-)
-from training.losses import descend, ownership_loss, policy_loss, value_loss
+from training.checkpoints import Arrays, check_game_counts, checkpoint, read_counter, read_sums, write_checkpoint
+from training.losses import ownership_loss, policy_loss, value_loss
+from training.optimizer import check_finite, optimizer_arrays, optimizer_step, restore_optimizer, set_learning_rate
 from training.replay import Replay, Samples
-from training.run import Trainer, check_settings, run_trainer
-from training.schedule import set_learning_rate
+from training.run import Trainer, run_trainer
 from training.self_play import SearchPlan, SelfPlay
+from training.settings import check_settings
 
 NETWORK_FILE: Final = "policy_value.safetensors"
 CHECKPOINT_KIND: Final = "alphazero checkpoint"
 METRICS: Final = ("policy_loss", "value_loss", "ownership_loss", "simulations", "replay_ratio")
 
-# Learning begins when there are so many batches of positions to draw from.
+# Training begins when the replay buffer holds this many batches.
 _FIRST_BATCHES: Final = 8
-_LARGEST_GRADIENT: Final = 5.0
-# In bytes; a sixth of it is used.
-_MOST_TREE_MEMORY: Final = 64 << 30
+_MAX_GRAD_NORM: Final = 5.0
+# In bytes of address space, of which a run touches about a sixth.
+_MAX_TREE_MEMORY: Final = 64 << 30
 _BITBOARDS: Final = ("own", "opp", "legal_moves", "final_own", "final_opp")
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What a run depends on. On one machine the same settings give the same weights, if precision "auto" finds the same."""
+    """Settings of a run. On one machine the same settings give the same weights, if precision "auto" selects the same type."""
 
     games: int = 60_000
-    """Games of self-play in all."""
+    """Number of self-play games."""
     seed: int = 0
-    """Seed of all randomness."""
+    """Seed of all random numbers; the same seed and settings give the same weights on one machine."""
     board_size: Literal[6, 8] = 6
-    """Squares along a side of the board."""
+    """Width and height of the board, in squares."""
     blocks: int = 2
-    """Residual blocks of the network."""
+    """Number of residual blocks of the network."""
     channels: int = 32
-    """Channels of each."""
+    """Number of channels of the network's convolutions."""
     num_envs: int = 1024
-    """Games played at a time."""
+    """Number of games played at the same time."""
     random_plies: int = 8
-    """A game begins with 0 to so many random moves, which nothing is learned from."""
+    """Maximum number of random plies at the start of a game, which are not learned from; each game draws from 0 to this many."""
     greedy_share: float = 0.2
-    """Share of the games in which one side turns the most discs instead of searching; the other learns not to lose all of its own."""
+    """Fraction of games in which one player is greedy (maximizes flips), so that the network learns to avoid wipe-outs."""
     first_simulations: int = 8
-    """Simulations of a full search when the run begins; they grow to `simulations` at its end."""
+    """Simulations of a full search at the start of the run; the number grows geometrically to --simulations at the end."""
     simulations: int = 32
-    """Simulations of a full search when the run ends."""
+    """Simulations of a full search at the end of the run, and of the trained agent in the final table."""
     quick_share: float = 0.25
-    """Simulations of a quick search, as a share of a full one's."""
+    """Simulations of a quick search, as a fraction of the simulations of a full search."""
     full_share: float = 0.25
-    """Share of the positions that get a full search."""
+    """Probability that a position gets a full search; only full searches train the policy."""
     max_num_considered_actions: int = 16
-    """The most moves of a position that a search begins with; it halves them again and again."""
+    """Maximum number of moves that a search considers at its root; sequential halving reduces them to one."""
     leaves_per_call: int = 4
-    """The most leaves of one game that the network is asked about together. With 1 each simulation knows of all before it."""
+    """Maximum number of leaves per game in one network call. With 1 each simulation uses the results of all earlier ones."""
     value_scale: float = 0.5
-    """How much a difference in value counts against the policy in a search."""
+    """Scale of the values relative to the policy logits in a search; larger values trust the search more."""
     replay_positions: int = 200_000
-    """Positions to learn from: the last ones."""
+    """Capacity of the replay buffer, in positions."""
     replay_ratio: float = 2.0
-    """How often a position is learned from, on average; never more."""
+    """Number of times that a position is trained on, on average; an upper limit."""
     batch_size: int = 512
-    """Positions of one step of the optimiser."""
+    """Number of positions per optimizer step."""
     learning_rate: float = 2e-3
-    """What it begins with; it falls along a cosine to a twentieth."""
+    """Initial learning rate; it falls along half a cosine to a twentieth at the end of the run."""
     weight_decay: float = 1e-4
-    """Decay of the weights, decoupled (AdamW)."""
+    """Decoupled weight decay (AdamW)."""
     margin_share: float = 0.6
-    """How much of a game's result is the disc difference, as a share of the board; the rest is who has won."""
+    """Weight of the disc difference in the result of a game, from 0 to 1; the rest is win, draw or loss."""
     root_value_share: float = 0.5
-    """Share of the search's value in the value target; the result has the rest."""
+    """Weight of the search's value in the value target, from 0 to 1; the rest is the result of the game."""
     ownership_weight: float = 0.15
-    """Weight of the loss of who owns each square in the end."""
+    """Coefficient of the ownership loss, which predicts the final owner of each square."""
     precision: Precision = "auto"
-    """What the network computes in; auto tries both for a moment, and the run keeps bfloat16 if that is clearly faster."""
+    """Floating-point type of the network in play and training; auto times both once and selects bfloat16 if it is clearly faster."""
     evaluate_every: int = 5_000
-    """Games between two evaluations."""
+    """Number of games between two evaluations against the baselines."""
+    keep_every: int = 0
+    """Number of games between two networks that are kept in files of their own, for tournaments; 0 keeps only the last network."""
 
     def check(self) -> None:
-        """Raise `ValueError` for a number that no run can use, with its name."""
+        """Raise `ValueError`, with the setting's name, for a value that no run can use."""
         check_settings(
             self,
             at_least_one=(
@@ -121,17 +120,17 @@ class Settings:
             ),
             not_negative=("weight_decay", "ownership_weight", "value_scale"),
             positive=("learning_rate", "replay_ratio", "full_share"),
-            shares=("greedy_share", "quick_share", "full_share", "root_value_share", "margin_share"),
-            most_random_plies=self.board_size**2 // 4,
+            fractions=("greedy_share", "quick_share", "full_share", "root_value_share", "margin_share"),
+            max_random_plies=self.board_size**2 // 4,
         )
         Architecture(self.board_size, self.blocks, self.channels)
         memory = self.num_envs * tree_bytes(self.search(), empties=self.board_size**2 - 4)
-        if memory > _MOST_TREE_MEMORY:
+        if memory > _MAX_TREE_MEMORY:
             simulations = max(self.first_simulations, self.simulations)
             raise ValueError(f"num_envs {self.num_envs} with {simulations} simulations: {memory >> 30} GiB of trees")
 
     def search(self) -> SearchSettings:
-        """How a game is searched in self-play. Raises `ValueError` for settings that no search can use."""
+        """The settings of self-play searches. Raises `ValueError` for values that no search can use."""
         return SearchSettings(
             simulations=max(self.first_simulations, self.simulations),
             method="gumbel",
@@ -162,10 +161,10 @@ PRESETS: Final = {
 
 
 class Learner:
-    """The network, its optimiser, the positions to learn from and the games being played: all that a checkpoint holds."""
+    """The network, its optimizer, the replay buffer and the running games: everything that a checkpoint holds."""
 
     def __init__(self, settings: Settings, device: Device = "cpu", *, precision: Precision | None = None) -> None:
-        """precision: what "auto" was found to be, where that is known."""
+        """precision: the type that "auto" has selected before, when a run is resumed."""
         settings.check()
         self.settings = settings
         self._device = find_device(device)
@@ -206,32 +205,41 @@ class Learner:
         return network_evaluator(self.network, device=self._device, dtype=self.dtype)
 
     def _plan(self) -> SearchPlan:
-        """The searches to begin now: few simulations while the network knows little, more later."""
+        """The budgets of searches that begin now: few simulations early in the run, more later."""
         settings = self.settings
         growth = settings.simulations / settings.first_simulations
         simulations = round(settings.first_simulations * growth**self._progress)
         return SearchPlan(simulations, max(1, round(simulations * settings.quick_share)), settings.full_share)
 
     @property
-    def computes_with(self) -> str:
+    def device_description(self) -> str:
         """See `training.run.Learner`."""
         return f"on {self._device.type} in {str(self.dtype).removeprefix('torch.')}"
 
     def advance(self) -> None:
-        """Ask the network once about leaves of each game, and learn as much as the ratio allows."""
-        settings, replay = self.settings, self._replay
+        """Evaluate leaves of all games by one network call, and train as often as the replay ratio allows."""
+        replay = self._replay
         replay.add(self._self_play.advance(self._evaluator, self._plan(), rng=self._rng))
-        if replay.size < min(_FIRST_BATCHES * settings.batch_size, settings.replay_positions):
+        if not self._can_train():
             return
         steps_before = self._steps_done
-        while (self._steps_done + 1) * settings.batch_size <= settings.replay_ratio * replay.added:
-            self._learn(augmented(replay.draw(settings.batch_size, self._rng), settings.board_size))
+        while self._step_is_due():
+            self._learn(augmented(replay.draw(self.settings.batch_size, self._rng), self.settings.board_size))
         if self._steps_done > steps_before:
             check_finite(self.network)
             self._evaluator = self._current_evaluator()
 
+    def _can_train(self) -> bool:
+        """Return True if the replay buffer holds enough positions to begin training."""
+        settings = self.settings
+        return self._replay.size >= min(_FIRST_BATCHES * settings.batch_size, settings.replay_positions)
+
+    def _step_is_due(self) -> bool:
+        """Return True if the replay ratio allows another optimizer step."""
+        return (self._steps_done + 1) * self.settings.batch_size <= self.settings.replay_ratio * self._replay.added
+
     def _learn(self, batch: Samples) -> None:
-        """One step of the optimiser. Raises `TrainingDivergedError` where it would not be finite; the weights stay as they were."""
+        """Take one optimizer step. Raises `TrainingDivergedError`, with the weights unchanged, if it would not be finite."""
         settings, device, num_squares = self.settings, self._device, self.settings.board_size**2
         set_learning_rate(self._optimizer, settings.learning_rate, progress=self.games_done / settings.games)
         planes = planes_of(batch.own, batch.opp, legal_moves=batch.legal_moves, board_size=settings.board_size)
@@ -252,15 +260,16 @@ class Learner:
             ]
         )
         weights = (1.0, 1.0, settings.ownership_weight)
-        self._losses += [*descend(self._optimizer, losses, weights=weights, largest_gradient=_LARGEST_GRADIENT), 1]
+        self._losses += [*optimizer_step(self._optimizer, losses, weights=weights, max_grad_norm=_MAX_GRAD_NORM), 1]
         self._steps_done += 1
 
     def _results(self, batch: Samples) -> npt.NDArray[np.float32]:
-        """The results of the games, from -1 to 1, from the view of the side to move: [N]."""
-        share, num_squares = self.settings.margin_share, self.settings.board_size**2
+        """The results of the games from the perspective of the side to move, from -1 to 1: [N]."""
+        num_squares = self.settings.board_size**2
         own, opp = popcount(batch.final_own).astype(np.float32), popcount(batch.final_opp).astype(np.float32)
         margins = own - opp + batch.outcome * (num_squares - own - opp)
-        return ((1 - share) * batch.outcome + share * margins / num_squares).astype(np.float32)
+        results: npt.NDArray[np.float32] = mixed_result(batch.outcome, margins, num_squares, self.settings.margin_share).astype(np.float32)
+        return results
 
     def take_metrics(self) -> dict[str, float]:
         """See `training.run.Learner`."""
@@ -270,11 +279,11 @@ class Learner:
         return dict(zip(METRICS, [*map(float, sums), float(self._plan().full), ratio], strict=True))
 
     def curve_agent(self) -> Agent:
-        """The policy alone."""
+        """The policy without search."""
         return policy_value_agent(self._current_evaluator(), simulations=0, name="policy")
 
     def final_agents(self) -> Sequence[Agent]:
-        """The policy alone, and with a search."""
+        """The policy without search, and with it."""
         simulations = self.settings.simulations
         searching = policy_value_agent(self._current_evaluator(), simulations=simulations, name=f"{simulations} simulations")
         return self.curve_agent(), searching
@@ -309,7 +318,7 @@ class Learner:
     def load(cls, path: Path, device: Device = "cpu") -> Learner:
         """Read a checkpoint.
 
-        Raises `CheckpointError` where the file is missing, damaged or of another kind, `ValueError` for a device that is not there.
+        Raises `CheckpointError` if the file is missing, damaged or of another kind, `ValueError` for a device that does not exist.
         """
         find_device(device)
         with checkpoint(path, CHECKPOINT_KIND) as (parts, about):
@@ -319,18 +328,34 @@ class Learner:
 
     def _restore(self, parts: dict[str, Arrays], about: dict[str, Any]) -> None:
         from_arrays(self.network, parts["network"])
-        restore_optimizer(self._optimizer, parts.get("optimizer", {}))
-        self._replay.restore(parts["replay"], int(about["positions_added"]))
+        self._steps_done = read_counter(about, "steps_done")
+        if restore_optimizer(self._optimizer, parts.get("optimizer", {})) != self._steps_done:
+            raise ValueError(f"the optimizer has not made {self._steps_done} steps")
+        self._replay.restore(parts["replay"], read_counter(about, "positions_added"))
         self._self_play.restore(parts["self_play"])
-        self._self_play.games_done, self._self_play.plies_done = int(about["games_done"]), int(about["plies_done"])
-        self._steps_done = int(about["steps_done"])
-        self._losses[:] = np.array(about["losses"]).reshape(self._losses.shape)
+        self._self_play.games_done, self._self_play.plies_done = read_counter(about, "games_done"), read_counter(about, "plies_done")
+        self._check_counters()
+        self._losses = read_sums(about, "losses", len(self._losses))
         self._rng.bit_generator.state = about["rng"]
         self._evaluator = self._current_evaluator()
 
+    def _check_counters(self) -> None:
+        """Raise `ValueError` for counters of a checkpoint that contradict each other."""
+        # Positions enter the replay buffer when their game ends, and then as many steps are taken as the replay ratio allows.
+        check_game_counts(games_done=self.games_done, plies_done=self._replay.added, num_running=0, board_size=self.settings.board_size)
+        check_game_counts(
+            games_done=self.games_done,
+            plies_done=self.positions_done,
+            num_running=self.settings.num_envs,
+            board_size=self.settings.board_size,
+        )
+        too_many = self._steps_done * self.settings.batch_size > self.settings.replay_ratio * self._replay.added
+        if too_many or self._replay.added > self.positions_done or (self._can_train() and self._step_is_due()):
+            raise ValueError(f"{self._steps_done} steps with {self._replay.added} positions of {self.positions_done}")
+
 
 def augmented(samples: Samples, board_size: int) -> Samples:
-    """The samples, an eighth of them turned by each of the board's symmetries."""
+    """The samples, an eighth of them under each of the board's symmetries."""
     arrays = {name: array.copy() for name, array in samples.arrays().items()}
     for symmetry in range(1, NUM_SYMMETRIES):
         rows = slice(symmetry * len(samples) // NUM_SYMMETRIES, (symmetry + 1) * len(samples) // NUM_SYMMETRIES)
@@ -341,7 +366,7 @@ def augmented(samples: Samples, board_size: int) -> Samples:
 
 
 def _ownership(samples: Samples, num_squares: int) -> npt.NDArray[np.float32]:
-    """Who owns each square in the end: [N, S] float32, 1 the side to move, 0 the other, 0.5 nobody."""
+    """The final owner of each square: [N, S] float32, 1 for the side to move, 0 for the opponent, 0.5 for an empty square."""
     contents = unpack_contents(samples.final_own, samples.final_opp, num_squares)
     ownership: npt.NDArray[np.float32] = ((1 + contents) / 2).astype(np.float32)
     return ownership
@@ -349,7 +374,7 @@ def _ownership(samples: Samples, num_squares: int) -> npt.NDArray[np.float32]:
 
 TRAINER: Final = Trainer(
     name="alphazero",
-    description="Train a policy-value network by AlphaZero self-play, then play it against the baselines.",
+    description="Train a policy-value network by AlphaZero self-play, then evaluate it against the baselines.",
     presets=PRESETS,
     new=Learner,
     load=Learner.load,
@@ -357,6 +382,7 @@ TRAINER: Final = Trainer(
     network_file=NETWORK_FILE,
     spec=lambda path, settings: f"policy_value:{path},simulations={settings.simulations}",
     final_openings=100,
+    out_of_memory=(torch.cuda.OutOfMemoryError,),
 )
 
 

@@ -1,29 +1,27 @@
-"""Checkpoints: all that a run needs in order to go on as if nothing had happened, in one safetensors file."""
+"""Checkpoints: everything that a run needs to continue exactly where it stopped, in one safetensors file."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import torch
 
 from agents.weight_file import CheckpointError, read_weights, write_weights
+from othello_env.command import CommandError
 
 Arrays = dict[str, npt.NDArray[Any]]
 
-_MOMENTS: Final = ("exp_avg", "exp_avg_sq")
 
-
-class TrainingDivergedError(ValueError):
-    """Weights or losses that are no finite numbers any more."""
+class TrainingDivergedError(CommandError, ValueError):
+    """Weights, losses or gradients that are no longer finite."""
 
 
 def write_checkpoint(path: Path, kind: str, *, parts: dict[str, Arrays], about: dict[str, Any]) -> None:
-    """Write named parts of arrays and a description, which must be JSON, by an atomic rename."""
+    """Write named parts of arrays and a JSON-serializable description; `path` holds the old file until the new one is complete."""
     tensors = {f"{part}/{name}": array for part, arrays in parts.items() for name, array in arrays.items()}
     write_weights(path, kind, tensors=tensors, about=about)
 
@@ -40,44 +38,47 @@ def read_checkpoint(path: Path, kind: str) -> tuple[dict[str, Arrays], dict[str,
 
 @contextmanager
 def checkpoint(path: Path, kind: str) -> Iterator[tuple[dict[str, Arrays], dict[str, Any]]]:
-    """`read_checkpoint`, to go on from: what is found not to fit in the body of the `with` is a `CheckpointError` too."""
+    """Read a checkpoint to resume from. Content that does not fit raises `CheckpointError`, also in the body of the `with`."""
     parts, about = read_checkpoint(path, kind)
     try:
         yield parts, about
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-        raise CheckpointError(f"{str(path)!r}: not a checkpoint to go on from ({type(error).__name__}: {error})") from None
+        raise CheckpointError(f"{str(path)!r}: not a checkpoint to resume from ({type(error).__name__}: {error})") from None
 
 
-def check_finite(network: torch.nn.Module) -> None:
-    """Raise `TrainingDivergedError` where a weight is no finite number, with its name."""
-    parameters = dict(network.named_parameters())
-    finite = torch.stack([torch.isfinite(parameter).all() for parameter in parameters.values()]).tolist()  # one answer of the device
-    if not all(finite):
-        raise TrainingDivergedError(f"training has diverged: weights that are not finite, in {list(parameters)[finite.index(False)]}")
+def check_fits(name: str, array: npt.NDArray[Any], like: npt.NDArray[Any]) -> None:
+    """Raise `ValueError` unless an array of a checkpoint has the shape and dtype of the array that it is to fill."""
+    if array.shape != like.shape or array.dtype != like.dtype:
+        raise ValueError(f"{name}: {array.dtype} of shape {array.shape}; expected {like.dtype} of shape {like.shape}")
 
 
-def optimizer_arrays(optimizer: torch.optim.AdamW) -> Arrays:
-    """The moments and step counts of Adam, by the parameters' numbers; none before the first step."""
-    arrays: Arrays = {}
-    for number, state in optimizer.state_dict()["state"].items():
-        arrays[f"{number}.step"] = np.array([float(state["step"])])
-        for name in _MOMENTS:
-            arrays[f"{number}.{name}"] = state[name].cpu().contiguous().numpy().copy()
-    return arrays
+def read_counter(about: dict[str, Any], name: str) -> int:
+    """A counter of a checkpoint's description. Raises `ValueError` unless it is an integer from 0, `KeyError` if it is missing."""
+    value = about[name]
+    if type(value) is not int or value < 0:
+        raise ValueError(f"{name} {value!r}: expected an integer from 0")
+    return value
 
 
-def restore_optimizer(optimizer: torch.optim.AdamW, arrays: Arrays) -> None:
-    """Put back what `optimizer_arrays` gave. Raises `ValueError` or `KeyError` for arrays that do not fit the parameters."""
-    parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
-    numbers = sorted({int(name.partition(".")[0]) for name in arrays})
-    if numbers not in ([], list(range(len(parameters)))):
-        raise ValueError(f"the optimiser's state is of {len(numbers)} parameters; expected {len(parameters)}")
-    state = {}
-    for number in numbers:
-        moments = {name: torch.from_numpy(arrays[f"{number}.{name}"].copy()) for name in _MOMENTS}
-        if any(moment.shape != parameters[number].shape for moment in moments.values()):
-            raise ValueError(f"the optimiser's state of parameter {number} is of another shape")
-        # In the parameter's own layout, so that the arithmetic is the same to the last bit.
-        laid_out = {name: torch.empty_like(parameters[number]).copy_(moment) for name, moment in moments.items()}
-        state[number] = {"step": torch.tensor(float(arrays[f"{number}.step"].item())), **laid_out}
-    optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
+def read_sums(about: dict[str, Any], name: str, count: int) -> npt.NDArray[np.float64]:
+    """Sums of a checkpoint's description, the last one a number of summands: [count] float64.
+
+    Raises `ValueError` unless they are as many finite numbers, the last one an integer from 0.
+    """
+    sums = np.array(about[name], dtype=np.float64)
+    if sums.shape != (count,) or not np.isfinite(sums).all() or sums[-1] < 0 or sums[-1] % 1:
+        raise ValueError(f"{name} {about[name]!r}: expected {count} finite numbers, the last one a count")
+    return sums
+
+
+def check_game_counts(*, games_done: int, plies_done: int, num_running: int, board_size: int) -> None:
+    """Raise `ValueError` for numbers of games and plies that no run can have.
+
+    A finished game has at least one ply, and no game has more than the board has squares to fill. num_running: the number of games
+    that are still running, whose plies count too.
+    """
+    longest = board_size**2 - 4
+    if not games_done <= plies_done <= (games_done + num_running) * longest:
+        raise ValueError(
+            f"{games_done} games with {plies_done} plies: a game has 1 to {longest} plies, and {num_running} games are still running"
+        )

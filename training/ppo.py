@@ -1,10 +1,10 @@
 """Self-play PPO with action masks: `python -m training.ppo`.
 
-Proximal policy optimization (Schulman et al. 2017) over `OthelloSelfPlayVectorEnv`. One network plays both sides: it sees
-each position from the view of the side to move, illegal actions get the probability 0 when it plays and when it learns, and returns
-change sign where the side to move changes (`training.returns`), which automatic passes make another thing than every ply. A share of
-the games is played against an earlier version of the network (`training.opponents`), whose moves nothing is learned from. Each
-position is shown to the network turned by one of the board's symmetries, drawn anew each time.
+Proximal policy optimization (Schulman et al. 2017) over `OthelloSelfPlayVectorEnv`. One network plays both sides: it sees each
+position from the perspective of the side to move, illegal actions have probability 0 both in play and in training, and returns
+change sign where the side to move changes (`training.returns`); because of automatic passes that is not every ply. A fraction of the
+games is played against an earlier version of the network (`training.opponent_pool`), whose moves are not learned from. Each position
+is shown to the network under one of the board's symmetries, drawn anew each time.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ import torch
 from gymnasium.vector import AutoresetMode
 
 from agents.base import Agent
+from agents.device import Device
 from agents.networks import (
     Architecture,
-    Device,
     PolicyValueNetwork,
     find_device,
     from_arrays,
@@ -36,93 +36,89 @@ from othello_env import OthelloSelfPlayVectorEnv, Position, PositionBatch, sampl
 from othello_env.observation import ObservationFormat, ObservationOptions
 from othello_env.position import BLACK, WHITE
 from othello_env.symmetry import NUM_SYMMETRIES, transform_policy
-from training.checkpoints import (
-    Arrays,
-    check_finite,
-    checkpoint,
-    optimizer_arrays,
-    restore_optimizer,
-    write_checkpoint,
-)
+from training.checkpoints import Arrays, check_fits, check_game_counts, checkpoint, read_counter, read_sums, write_checkpoint
 from training.evaluation.openings import random_openings
-from training.losses import clipped_policy_loss, descend, entropy, masked_log_softmax, value_loss
-from training.opponents import OpponentPool
+from training.losses import clipped_policy_loss, entropy, masked_log_softmax, value_loss
+from training.opponent_pool import OpponentPool
+from training.optimizer import check_finite, optimizer_arrays, optimizer_step, restore_optimizer, set_learning_rate
 from training.returns import lambda_returns
-from training.run import Trainer, check_settings, run_trainer
-from training.schedule import set_learning_rate
+from training.run import Trainer, run_trainer
+from training.settings import check_settings
 
 NETWORK_FILE: Final = "policy_value.safetensors"
 CHECKPOINT_KIND: Final = "ppo checkpoint"
-METRICS: Final = ("policy_loss", "value_loss", "entropy", "kl_divergence", "clipped_share")
+METRICS: Final = ("policy_loss", "value_loss", "entropy", "approx_kl", "clip_fraction")
 
-_LARGEST_GRADIENT: Final = 0.5
-# As the network takes it: own discs, the other's, legal moves.
-_SHOWN: Final[ObservationOptions] = {"channels": "first", "dtype": "uint8", "legal_plane": True}
-# Added to the seed: generators of their own, with the numbers of no other seed.
+_MAX_GRAD_NORM: Final = 0.5
+# The network's input: planes of own discs, opponent's discs, legal moves.
+_OBSERVATION: Final[ObservationOptions] = {"channels": "first", "dtype": "uint8", "legal_plane": True}
+# Appended to the seed, for random generators that share no numbers with those of any other seed.
 _OPENINGS_SEED: Final = 1
 _GAMES_SEED: Final = 2
-# Openings with each number of random moves, drawn once for the run.
+# Openings per number of random plies, drawn once for the run.
 _OPENINGS_PER_LENGTH: Final = 500
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What a run depends on. On one machine the same settings give the same weights, if precision "auto" finds the same."""
+    """Settings of a run. On one machine the same settings give the same weights, if precision "auto" selects the same type."""
 
     games: int = 30_000
-    """Games of self-play in all."""
+    """Number of self-play games."""
     seed: int = 0
-    """Seed of all randomness."""
+    """Seed of all random numbers; the same seed and settings give the same weights on one machine."""
     board_size: Literal[6, 8] = 6
-    """Squares along a side of the board."""
+    """Width and height of the board, in squares."""
     blocks: int = 2
-    """Residual blocks of the network."""
+    """Number of residual blocks of the network."""
     channels: int = 32
-    """Channels of each."""
+    """Number of channels of the network's convolutions."""
     num_envs: int = 512
-    """Games played in lockstep."""
+    """Number of games played at the same time."""
     num_steps: int = 32
-    """Plies played in each of them between two updates."""
+    """Length of a rollout: number of plies played in each game between two updates."""
     random_plies: int = 6
-    """A game begins with 0 to so many random moves, which nothing is learned from."""
+    """Maximum number of random plies at the start of a game; each opening has from 0 to this many, which are not learned from."""
     opponent_share: float = 0.4
-    """Share of the games that are played against an earlier version of the network."""
+    """Fraction of games that are played against an earlier version of the network."""
     opponent_random_share: float = 0.1
-    """Share of that opponent's moves that are random ones, which lead where the network by itself would not go."""
+    """Fraction of the moves of earlier network versions that are replaced by random ones, for more varied positions."""
     pool_size: int = 8
-    """Earlier versions to draw that one from, anew for each rollout."""
+    """Number of earlier network versions in the pool of opponents; each rollout draws one of them."""
     snapshot_every: int = 8
-    """Updates between two versions that are kept."""
+    """Number of updates between two network versions that are added to the pool of opponents."""
     epochs: int = 2
-    """How often each position is learned from."""
+    """Number of passes over each rollout in an update."""
     batch_size: int = 1024
-    """Positions of one step of the optimiser."""
+    """Number of positions per optimizer step."""
     learning_rate: float = 4e-3
-    """What it begins with; it falls along a cosine to a twentieth."""
+    """Initial learning rate; it falls along half a cosine to a twentieth at the end of the run."""
     weight_decay: float = 1e-4
-    """Decay of the weights, decoupled (AdamW)."""
+    """Decoupled weight decay (AdamW)."""
     clip_coef: float = 0.2
-    """How far a step may take the probability of an action from what it was in the rollout, as a share."""
+    """PPO clip coefficient (epsilon)."""
     gae_lambda: float = 0.95
-    """Lambda of the returns: 0 believes in the value of the next position, 1 in what came of the game."""
+    """GAE lambda: 0 = one-step TD, 1 = Monte Carlo."""
     vf_coef: float = 1.0
-    """Weight of the loss of the value."""
+    """Coefficient of the value loss."""
     ent_coef: float = 0.03
-    """Weight of the reward for policies that are not yet decided."""
+    """Coefficient of the entropy bonus."""
     precision: Precision = "auto"
-    """What the network computes in; auto tries both for a moment, and the run keeps bfloat16 if that is clearly faster."""
+    """Floating-point type of the network in play and training; auto times both once and selects bfloat16 if it is clearly faster."""
     evaluate_every: int = 3_000
-    """Games between two evaluations."""
+    """Number of games between two evaluations against the baselines."""
+    keep_every: int = 0
+    """Number of games between two networks that are kept in files of their own, for tournaments; 0 keeps only the last network."""
 
     def check(self) -> None:
-        """Raise `ValueError` for a number that no run can use, with its name."""
+        """Raise `ValueError`, with the setting's name, for a value that no run can use."""
         check_settings(
             self,
             at_least_one=("num_envs", "num_steps", "pool_size", "snapshot_every", "epochs", "batch_size"),
             not_negative=("weight_decay", "vf_coef", "ent_coef"),
             positive=("learning_rate", "clip_coef"),
-            shares=("opponent_share", "opponent_random_share", "gae_lambda"),
-            most_random_plies=self.board_size**2 // 4,
+            fractions=("opponent_share", "opponent_random_share", "gae_lambda"),
+            max_random_plies=self.board_size**2 // 4,
         )
         Architecture(self.board_size, self.blocks, self.channels)
 
@@ -135,11 +131,11 @@ PRESETS: Final = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Samples:
-    """B moves to learn from, each from the view of the side that made it, on the board as it was shown.
+    """B moves to learn from, from the perspective of the player who made them, on the board as the network saw it.
 
-    planes: [B, 3, n, n] uint8, own discs, the other's, legal moves. action_mask: [B, A] bool, what was allowed. actions: [B] int64,
-    what was chosen. log_probabilities: [B] float32, of that, by the network of then. advantages: [B] float32, mean 0, deviation 1.
-    returns: [B] float32, from -1 to 1.
+    planes: [B, 3, n, n] uint8, own discs, opponent's discs, legal moves. action_mask: [B, A] bool, the legal actions. actions: [B]
+    int64, those taken. log_probabilities: [B] float32, of these actions under the network that played. advantages: [B] float32, with
+    mean 0 and standard deviation 1. returns: [B] float32, from -1 to 1.
     """
 
     planes: npt.NDArray[np.uint8]
@@ -158,7 +154,7 @@ class Samples:
 
 
 class Decisions(NamedTuple):
-    """What a network decides in L positions, [L] each: actions int64, the logarithms of their probabilities, values from -1 to 1."""
+    """Actions of a network in L positions, [L] each: actions int64, their log-probabilities, values from -1 to 1."""
 
     actions: npt.NDArray[np.int64]
     log_probabilities: npt.NDArray[np.float32]
@@ -166,10 +162,10 @@ class Decisions(NamedTuple):
 
 
 class Learner:
-    """The network, its optimiser, its earlier versions and the games being played: all that a checkpoint holds."""
+    """The network, its optimizer, its earlier versions and the running games: everything that a checkpoint holds."""
 
     def __init__(self, settings: Settings, device: Device = "cpu", *, precision: Precision | None = None) -> None:
-        """precision: what "auto" was found to be, where that is known."""
+        """precision: the type that "auto" has selected before, when a run is resumed."""
         settings.check()
         self.settings = settings
         self.games_done = 0
@@ -181,7 +177,7 @@ class Learner:
         architecture = Architecture(settings.board_size, settings.blocks, settings.channels)
         self.network = new_network(architecture, seed=settings.seed, device=self._device)
         self.dtype = dtype_of(precision or settings.precision, architecture, self._device)
-        self.network.ownership.requires_grad_(False)  # nothing is learned of who owns what in the end
+        self.network.ownership.requires_grad_(False)  # this head is not trained
         self._optimizer = torch.optim.AdamW(
             [parameter for parameter in self.network.parameters() if parameter.requires_grad],
             lr=settings.learning_rate,
@@ -197,24 +193,24 @@ class Learner:
             openings=_openings(settings),
             autoreset_mode=AutoresetMode.SAME_STEP,
             illegal="raise",
-            **_SHOWN,
+            **_OBSERVATION,
         )
         self._observation, _ = self._env.reset(seed=(settings.seed, _GAMES_SEED))
-        # Whom the network plays for: in the first games for one side, by turns, in the others for both.
+        # The sides that the network plays: Black or White, alternating, in the first games; both sides in the others.
         games = np.arange(settings.num_envs)
         against_opponent = games < round(settings.opponent_share * settings.num_envs)
         self._plays_side = np.stack([~against_opponent | (games % 2 == side) for side in (BLACK, WHITE)])
-        # By symmetry and square: where what is shown on the square stands on the board. The pass stays.
+        # For each symmetry and action of the transformed board, the action of the actual board. The pass is its own image.
         num_actions = settings.board_size**2 + 1
         self._sources = np.stack([transform_policy(np.arange(num_actions), each, settings.board_size) for each in range(NUM_SYMMETRIES)])
 
     @property
-    def computes_with(self) -> str:
+    def device_description(self) -> str:
         """See `training.run.Learner`."""
         return f"on {self._device.type} in {str(self.dtype).removeprefix('torch.')}"
 
     def advance(self) -> None:
-        """Play some plies in all games and learn from them."""
+        """Play a rollout in all games and learn from it."""
         settings = self.settings
         samples = self._play()
         if not len(samples):  # the opponents made all the moves
@@ -228,7 +224,7 @@ class Learner:
             self._pool.add(self.network)
 
     def _play(self) -> Samples:
-        """Play a rollout: T plies in each of N games. Returns the moves that the network itself made."""
+        """Play a rollout, T plies in each of N games, and return the moves that the network made."""
         settings, env = self.settings, self._env
         shape = num_plies, num_games = settings.num_steps, settings.num_envs
         games = np.arange(num_games)
@@ -245,14 +241,14 @@ class Learner:
             sides[ply] = env.positions.side_to_move
             learned[ply] = self._plays_side[sides[ply], games]
             sources = self._sources[self._rng.integers(NUM_SYMMETRIES, size=num_games)]
-            planes[ply], action_mask[ply] = self._turned(sources)
+            planes[ply], action_mask[ply] = self._transformed(sources)
             for player, rows in ((network, learned[ply]), (opponent, ~learned[ply])):
                 decisions = self._decide(player, planes[ply, rows], action_mask[ply, rows])
                 actions[ply, rows], log_probabilities[ply, rows], values[ply, rows] = decisions
             random = ~learned[ply] & (self._rng.random(num_games) < settings.opponent_random_share)
             actions[ply, random] = sample_legal(action_mask[ply, random], self._rng)
             self._observation, rewards[ply], ended[ply], _, _ = env.step(sources[games, actions[ply]])
-        last = self._decide(network, *self._turned(self._sources[np.zeros(num_games, dtype=np.int64)]))
+        last = self._decide(network, *self._transformed(self._sources[np.zeros(num_games, dtype=np.int64)]))
 
         returns = lambda_returns(
             rewards,
@@ -264,33 +260,33 @@ class Learner:
             learned_mask=learned,
             gae_lambda=settings.gae_lambda,
         )
-        advantages = _normalised((returns - values)[learned])
+        advantages = _normalized((returns - values)[learned])
         self.games_done += int(ended.sum())
         self.positions_done += ended.size
         return Samples(planes[learned], action_mask[learned], actions[learned], log_probabilities[learned], advantages, returns[learned])
 
-    def _turned(self, sources: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.bool_]]:
-        """The observation as it is shown: planes [N, 3, n, n] and mask [N, A]. sources: [N, A], see `_sources`."""
+    def _transformed(self, sources: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.bool_]]:
+        """The observation under a symmetry per game: planes [N, 3, n, n] and mask [N, A]. sources: [N, A], see `_sources`."""
         planes, mask = self._observation["observation"], self._observation["action_mask"]
         flat = planes.reshape(*planes.shape[:2], -1)
-        turned = np.take_along_axis(flat, sources[:, np.newaxis, :-1], axis=2)
-        return turned.reshape(planes.shape), np.take_along_axis(mask, sources, axis=1) == 1
+        transformed = np.take_along_axis(flat, sources[:, np.newaxis, :-1], axis=2)
+        return transformed.reshape(planes.shape), np.take_along_axis(mask, sources, axis=1) == 1
 
     def _decide(self, network: PolicyValueNetwork, planes: npt.NDArray[np.uint8], action_mask: npt.NDArray[np.bool_]) -> Decisions:
-        """Sample actions from the network's policy over what is allowed. planes: [L, 3, n, n]. action_mask: [L, A]."""
+        """Sample actions from the network's policy over the legal ones. planes: [L, 3, n, n]. action_mask: [L, A]."""
         if not len(planes):
             return Decisions(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32), np.empty(0, dtype=np.float32))
         with torch.inference_mode():
             outputs = network(torch.from_numpy(planes).to(self._device).to(self.dtype))
             log_policy = masked_log_softmax(outputs.policy_logits.float(), torch.from_numpy(action_mask).to(self._device)).cpu().numpy()
             values = torch.tanh(outputs.value_logits.float() / 2).cpu().numpy()
-        # The highest of the logarithms with Gumbel noise is a sample of the policy.
+        # Gumbel-max trick: the argmax of the log-probabilities plus Gumbel noise is a sample of the policy.
         noisy = log_policy + self._rng.gumbel(size=log_policy.shape)
         actions = np.where(action_mask, noisy, -np.inf).argmax(axis=1)
         return Decisions(actions, log_policy[np.arange(len(actions)), actions], values)
 
     def _learn(self, batch: Samples) -> None:
-        """One step of the optimiser. Raises `TrainingDivergedError` where it would not be finite; the weights stay as they were."""
+        """Take one optimizer step. Raises `TrainingDivergedError`, with the weights unchanged, if it would not be finite."""
         settings, device = self.settings, self._device
         set_learning_rate(self._optimizer, settings.learning_rate, progress=self.games_done / settings.games)
         planes, action_mask, actions, old_log_probability, advantages, returns = (
@@ -308,12 +304,12 @@ class Learner:
             ]
         )
         weights = (1.0, settings.vf_coef, -settings.ent_coef)
-        found = descend(self._optimizer, losses, weights=weights, largest_gradient=_LARGEST_GRADIENT)
+        found = optimizer_step(self._optimizer, losses, weights=weights, max_grad_norm=_MAX_GRAD_NORM)
 
         log_ratio = (log_probability - old_log_probability).detach()
-        divergence = (log_ratio.exp() - 1 - log_ratio).mean()
+        approx_kl = (log_ratio.exp() - 1 - log_ratio).mean()
         clipped = ((log_ratio.exp() - 1).abs() > settings.clip_coef).float().mean()
-        self._metrics += [*found, float(divergence), float(clipped), 1]
+        self._metrics += [*found, float(approx_kl), float(clipped), 1]
 
     def take_metrics(self) -> dict[str, float]:
         """See `training.run.Learner`."""
@@ -322,11 +318,11 @@ class Learner:
         return {name: float(total / max(1, steps)) for name, total in zip(METRICS, sums, strict=True)}
 
     def curve_agent(self) -> Agent:
-        """The policy alone: the action with the highest probability."""
+        """The policy without search: the action with the highest probability."""
         return policy_value_agent(network_evaluator(self.network, device=self._device, dtype=self.dtype), simulations=0, name="policy")
 
     def final_agents(self) -> Sequence[Agent]:
-        """The policy alone."""
+        """The policy without search."""
         return (self.curve_agent(),)
 
     def save_network(self, path: Path) -> None:
@@ -360,7 +356,7 @@ class Learner:
     def load(cls, path: Path, device: Device = "cpu") -> Learner:
         """Read a checkpoint.
 
-        Raises `CheckpointError` where the file is missing, damaged or of another kind, `ValueError` for a device that is not there.
+        Raises `CheckpointError` if the file is missing, damaged or of another kind, `ValueError` for a device that does not exist.
         """
         find_device(device)
         with checkpoint(path, CHECKPOINT_KIND) as (parts, about):
@@ -371,24 +367,37 @@ class Learner:
     def _restore(self, parts: dict[str, Arrays], about: dict[str, Any]) -> None:
         from_arrays(self.network, parts["network"])
         restore_optimizer(self._optimizer, parts.get("optimizer", {}))
-        self._pool.restore(parts["opponents"], int(about["snapshots_added"]), like=self.network)
+        self.games_done, self.positions_done = read_counter(about, "games_done"), read_counter(about, "positions_done")
+        self._updates_done, snapshots_added = read_counter(about, "updates_done"), read_counter(about, "snapshots_added")
+        self._check_counters(snapshots_added)
+        self._pool.restore(parts["opponents"], snapshots_added, like=self.network)
         _restore_env(self._env, parts["env"], about["env_rng"])
         positions = self._env.positions
-        shown = ObservationFormat(self.settings.board_size, **_SHOWN)
-        self._observation = shown.observe_batch(positions.own, positions.opp, positions.legal_moves)
-        self.games_done, self.positions_done = int(about["games_done"]), int(about["positions_done"])
-        self._updates_done = int(about["updates_done"])
-        self._metrics[:] = about["metrics"]
+        observation = ObservationFormat(self.settings.board_size, **_OBSERVATION)
+        self._observation = observation.observe_batch(positions.own, positions.opp, positions.legal_moves)
+        self._metrics = read_sums(about, "metrics", len(self._metrics))
         self._rng.bit_generator.state = about["rng"]
 
+    def _check_counters(self, snapshots_added: int) -> None:
+        """Raise `ValueError` for counters of a checkpoint that contradict each other."""
+        settings = self.settings
+        check_game_counts(
+            games_done=self.games_done, plies_done=self.positions_done, num_running=settings.num_envs, board_size=settings.board_size
+        )
+        rollouts, rest = divmod(self.positions_done, settings.num_steps * settings.num_envs)
+        if rest or self._updates_done > rollouts:
+            raise ValueError(f"{self._updates_done} updates with {self.positions_done} positions")
+        if snapshots_added != 1 + self._updates_done // settings.snapshot_every:
+            raise ValueError(f"{snapshots_added} snapshots after {self._updates_done} updates")
 
-def _normalised(advantages: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-    """The advantages with mean 0 and, unless all are equal, deviation 1; none of none."""
+
+def _normalized(advantages: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    """The advantages with mean 0 and, unless all are equal, standard deviation 1."""
     return (advantages - advantages.mean()) / (advantages.std() + 1e-6) if len(advantages) else advantages
 
 
 def _openings(settings: Settings) -> list[Position]:
-    """Where games start: after 0 to `random_plies` random moves, each number equally often."""
+    """Start positions: after 0 to `random_plies` random plies, each number equally often."""
     rng = np.random.default_rng((settings.seed, _OPENINGS_SEED))
     openings: list[Position] = []
     for length in range(settings.random_plies + 1):
@@ -397,29 +406,28 @@ def _openings(settings: Settings) -> list[Position]:
 
 
 def _env_arrays(env: OthelloSelfPlayVectorEnv) -> Arrays:
-    """The state of the games, but for the random generator."""
+    """The state of the games, without the random generator."""
     positions = env.positions
     board = {name: getattr(positions, name) for name in ("own", "opp", "side_to_move")}
     return board | {name: array for name, array in env.get_state().items() if isinstance(array, np.ndarray)}
 
 
 def _restore_env(env: OthelloSelfPlayVectorEnv, arrays: Arrays, rng: dict[str, Any]) -> None:
-    """Put back what `_env_arrays` gave, and the generator. Raises `ValueError` or `KeyError` for arrays that do not fit."""
+    """Restore the result of `_env_arrays`, and the generator. Raises `ValueError` or `KeyError` for arrays that do not fit."""
     state = env.get_state()
     positions = PositionBatch(arrays["own"], arrays["opp"], arrays["side_to_move"], board_size=env.board_size)
     if positions.is_over.any():
         raise ValueError("one of the games is over")
     for name, array in state.items():
         if isinstance(array, np.ndarray):
-            if arrays[name].shape != array.shape or arrays[name].dtype != array.dtype:
-                raise ValueError(f"{name}: {arrays[name].dtype} of shape {arrays[name].shape} does not fit")
+            check_fits(name, arrays[name], array)
             state[name] = arrays[name]
     env.set_state(state | {"positions": positions, "rng": rng})
 
 
 TRAINER: Final = Trainer(
     name="ppo",
-    description="Train a policy-value network by self-play PPO with action masks, then play it against the baselines.",
+    description="Train a policy-value network by self-play PPO with action masks, then evaluate it against the baselines.",
     presets=PRESETS,
     new=Learner,
     load=Learner.load,
@@ -427,6 +435,7 @@ TRAINER: Final = Trainer(
     network_file=NETWORK_FILE,
     spec=lambda path, _: f"policy_value:{path},simulations=0",
     final_openings=100,
+    out_of_memory=(torch.cuda.OutOfMemoryError,),
 )
 
 

@@ -1,14 +1,13 @@
-"""Makes of a run's network what comes with the agents: a small file of weights, and a card that says where it is from and how it plays.
+"""Release of a trained network with the agents: a small file of weights, and a card that says how it was made and how it plays.
 
 `python -m training.release runs/NAME/ntuple.safetensors agents/weights/ntuple.safetensors --command "..." --match ...`
 """
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import json
-import sys
+import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,18 +17,20 @@ import numpy as np
 
 from agents import make_agent
 from agents.weight_file import read_weights, write_weights
+from othello_env.atomic_file import write_atomically
+from othello_env.command import Parser, Progress, command
 from training.evaluation.match import MatchResult, format_results, play_match
 from training.evaluation.openings import parse_openings
 
-LARGEST: Final = 1_990_000
-"""Bytes that the weights of a file may take, so that it stays below two hash_mb."""
+MAX_BYTES: Final = 1_990_000
+"""Maximum size of the weights, so that a file stays below two megabytes."""
 KINDS: Final = ("ntuple", "policy_value")
 _SEED: Final = 20_003
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A match to be played. agent: a spec with {} where the file belongs. games: 0 for every opening twice."""
+    """A match to be played. agent: a spec with {} in place of the file. games: 0 plays every opening twice."""
 
     agent: str
     opponent: str
@@ -38,10 +39,10 @@ class Match:
 
 
 def release(network: Path, weights: Path, *, origin: dict[str, str], matches: Sequence[Match]) -> Iterator[MatchResult]:
-    """Write the weights in 16 bits, play the matches with them, and write the card beside them, `.json`.
+    """Play matches with the weights in 16 bits, then write these and, beside them, the card (`.json`).
 
-    origin: what the card says of how the network came about. Yields the results as they come; the card is written after the last.
-    Raises `ValueError` or `OSError`, before anything is written, for a network that is too large or matches that cannot be played.
+    origin: entries of the card about how the network was made. Yields the results of the matches; nothing is written before the last
+    one. Raises `ValueError` or `OSError`, before the first one, for a network that is too large or matches that cannot be played.
     """
     kind = _kind_of(network)
     tensors, about = read_weights(network, kind)
@@ -50,35 +51,36 @@ def release(network: Path, weights: Path, *, origin: dict[str, str], matches: Se
     if not all(np.isfinite(array).all() for array in small.values()):
         raise ValueError(f"{network}: has weights too large for 16 bits")
     size = sum(array.nbytes for array in small.values())
-    if size > LARGEST:
-        raise ValueError(f"{network}: would take {size} bytes; expected at most {LARGEST}")
-    openings = [parse_openings(match.openings, match.games, seed=_SEED) for match in matches]
-    opponents = [make_agent(match.opponent) for match in matches]
-    for match in matches:
-        make_agent(match.agent.replace("{}", str(network)))
-
+    if size > MAX_BYTES:
+        raise ValueError(f"{network}: would take {size} bytes; expected at most {MAX_BYTES}")
     described = {name: value for name, value in about.items() if name not in ("kind", "format_version")}
-    weights.parent.mkdir(parents=True, exist_ok=True)
-    write_weights(weights, kind, tensors=small, about=described)
-    results = []
-    for match, positions, opponent in zip(matches, openings, opponents, strict=True):
-        result = play_match(make_agent(match.agent.replace("{}", str(weights))), opponent, positions, seed=_SEED)
-        results.append(_entry(result, match))
-        yield result
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / weights.name
+        write_weights(file, kind, tensors=small, about=described)
+        data = file.read_bytes()
+        openings = [parse_openings(match.openings, match.games, seed=_SEED) for match in matches]
+        pairs = [(make_agent(match.agent.replace("{}", str(file))), make_agent(match.opponent)) for match in matches]
+        weights.parent.mkdir(parents=True, exist_ok=True)
+        results = []
+        for match, positions, (agent, opponent) in zip(matches, openings, pairs, strict=True):
+            result = play_match(agent, opponent, positions, seed=_SEED)
+            results.append(_entry(result, match))
+            yield result
     card = {
         "kind": kind,
-        "bytes": weights.stat().st_size,
-        "sha256": hashlib.sha256(weights.read_bytes()).hexdigest(),
+        "bytes": len(data),
+        "sha256": hashlib.sha256(data).hexdigest(),
         "settings": about.get("settings"),
         "games": about.get("games"),
         **origin,
         "results": results,
     }
-    weights.with_suffix(".json").write_text(json.dumps(card, indent=2) + "\n", encoding="utf-8")
+    write_atomically(weights, data)
+    write_atomically(weights.with_suffix(".json"), (json.dumps(card, indent=2) + "\n").encode())
 
 
 def _kind_of(network: Path) -> str:
-    """The kind of a file of weights. Raises `CheckpointError` where it is none that agents play with."""
+    """The kind of a file of weights. Raises `CheckpointError` if no agent plays with it."""
     for kind in KINDS[:-1]:
         try:
             read_weights(network, kind)
@@ -90,7 +92,7 @@ def _kind_of(network: Path) -> str:
 
 
 def _entry(result: MatchResult, match: Match) -> dict[str, Any]:
-    """What the card says of a match. Files are named without their folders."""
+    """The card's entry of a match. Files are named without their folders."""
     low, high = result.interval
     return {
         "agent": result.agents[0],
@@ -107,30 +109,30 @@ def _entry(result: MatchResult, match: Match) -> dict[str, Any]:
 
 def main(argv: Sequence[str] | None = None) -> None:
     """The command line. argv: its arguments, by default those of the process."""
-    parser = argparse.ArgumentParser(prog="python -m training.release", description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("network", type=Path, help="the network file of a run")
-    parser.add_argument("weights", type=Path, help="where the weights go; the card goes beside them")
-    parser.add_argument("--command", required=True, help="the command that made the run")
-    parser.add_argument("--code-version", required=True, help="the commit that it ran on")
-    parser.add_argument("--training-time", required=True, help="how long that took")
-    parser.add_argument("--machine", required=True, help="on what kind of machine")
+    parser = Parser(prog="python -m training.release", description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("network", type=Path, help="network file of a run")
+    parser.add_argument("weights", type=Path, help="file to write; the card is written beside it, as .json")
+    parser.add_argument("--command", required=True, help="command that made the run")
+    parser.add_argument("--code-version", required=True, help="commit of the code that made it")
+    parser.add_argument("--training-time", required=True, help="duration of the run, such as '66 minutes'")
+    parser.add_argument("--machine", required=True, help="kind of machine that made it")
     parser.add_argument(
         "--match",
         nargs=4,
         action="append",
         default=[],
         metavar=("AGENT", "OPPONENT", "OPENINGS", "GAMES"),
-        help="a match for the card: the agent's spec with {} where the file belongs; the rest as in training.evaluation.match",
+        help="match for the card: spec of the agent with {} in place of the file; the rest as in training.evaluation.match",
     )
     arguments = parser.parse_args(argv)
     origin = {name: getattr(arguments, name) for name in ("command", "code_version", "training_time", "machine")}
-    try:
+    with command("release", interrupted="interrupted; nothing was written"):
         matches = [Match(agent, opponent, openings, int(games)) for agent, opponent, openings, games in arguments.match]
-        for result in release(arguments.network, arguments.weights, origin=origin, matches=matches):
-            print(format_results([result]).splitlines()[1], flush=True)
-    except (OSError, ValueError) as error:
-        sys.exit(f"release: {' '.join(str(error).split())}")
-    print(f"{arguments.weights}: {arguments.weights.stat().st_size} bytes, and a card with {len(matches)} results")
+        with Progress(len(matches), unit="matches") as progress:
+            for result in release(arguments.network, arguments.weights, origin=origin, matches=matches):
+                progress.update()
+                progress.write(format_results([result]).splitlines()[1])
+        print(f"{arguments.weights}: {arguments.weights.stat().st_size} bytes, and a card with {len(matches)} results")
 
 
 if __name__ == "__main__":

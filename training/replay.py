@@ -1,4 +1,4 @@
-"""Positions of self-play to learn from: a buffer that forgets the oldest ones."""
+"""Replay buffer of self-play positions."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ import numpy as np
 import numpy.typing as npt
 
 from othello_env.bitboard import BitboardArray
+from training.checkpoints import check_fits
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Samples:
-    """N positions with what is to be learned of them, each from the view of its side to move.
+    """N positions with their training targets, each from the perspective of its side to move.
 
-    own, opp, legal_moves: [N] uint64. policy: [N, A] float16, the improved policy of a search. policy_mask: [N] bool, whether the
-    search was a full one, whose policy counts. outcome: [N] int8, +1, 0, -1. root_value: [N] float32, the search's value.
-    final_own, final_opp: [N] uint64, the discs of both sides when the game was over.
+    own, opp, legal_moves: [N] uint64. policy: [N, A] float16, the improved policy of a search. policy_mask: [N] bool, True for full
+    searches, which alone train the policy. outcome: [N] int8, +1, 0, -1. root_value: [N] float32, the search's value. final_own,
+    final_opp: [N] uint64, the discs of both sides at the end of the game.
     """
 
     own: BitboardArray
@@ -35,7 +36,7 @@ class Samples:
 
     @classmethod
     def empty(cls, count: int, num_actions: int) -> Samples:
-        """Room for `count` positions."""
+        """Storage for `count` positions, filled with zeros."""
         words = (np.zeros(count, dtype=np.uint64) for _ in range(5))
         own, opp, legal_moves, final_own, final_opp = words
         policy = np.zeros((count, num_actions), dtype=np.float16)
@@ -43,7 +44,7 @@ class Samples:
         return cls(own, opp, legal_moves, policy, mask, outcome, value, final_own, final_opp)
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """The arrays by their names."""
+        """The arrays by name."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def take(self, rows: npt.NDArray[np.int64] | slice) -> Samples:
@@ -52,9 +53,9 @@ class Samples:
 
 
 class Replay:
-    """The last `capacity` positions, of which each is as likely to be drawn as any other.
+    """The last `capacity` positions, sampled uniformly.
 
-    size: how many there are now. added: how many there have ever been.
+    added: number of positions ever added.
     """
 
     def __init__(self, capacity: int, num_actions: int) -> None:
@@ -66,11 +67,11 @@ class Replay:
 
     @property
     def size(self) -> int:
-        """How many positions there are."""
+        """The number of positions in the buffer."""
         return min(self.added, self.capacity)
 
     def add(self, samples: Samples) -> None:
-        """Take positions in, the oldest ones going where there is no room."""
+        """Add positions; the oldest ones are dropped when the buffer is full."""
         kept = samples.take(slice(max(0, len(samples) - self.capacity), None))
         rows = (self.added + len(samples) - len(kept) + np.arange(len(kept))) % self.capacity
         for name, array in kept.arrays().items():
@@ -78,7 +79,7 @@ class Replay:
         self.added += len(samples)
 
     def draw(self, count: int, rng: np.random.Generator) -> Samples:
-        """Positions drawn with replacement, all equally likely. Raises `ValueError` where there are none."""
+        """Positions drawn uniformly with replacement. Raises `ValueError` for an empty buffer."""
         if not self.size:
             raise ValueError("the replay buffer is empty")
         return self._samples.take(rng.integers(self.size, size=count))
@@ -88,9 +89,10 @@ class Replay:
         return self._samples.take(slice(0, self.size)).arrays()
 
     def restore(self, arrays: dict[str, npt.NDArray[Any]], added: int) -> None:
-        """Put back what `state` gave. Raises `ValueError` or `KeyError` for arrays that do not fit."""
+        """Restore the result of `state`. Raises `ValueError` or `KeyError` for arrays that do not fit."""
+        filled = self._samples.take(slice(0, min(added, self.capacity))).arrays()
+        for name, array in filled.items():
+            check_fits(f"replay {name}", arrays[name], array)
+        for name, array in filled.items():
+            array[:] = arrays[name]  # a view of the buffer
         self.added = added
-        for name, room in self._samples.arrays().items():
-            if arrays[name].shape != (self.size, *room.shape[1:]) or arrays[name].dtype != room.dtype:
-                raise ValueError(f"replay {name}: {arrays[name].dtype} of shape {arrays[name].shape} does not fit")
-            room[: self.size] = arrays[name]

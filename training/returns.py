@@ -1,4 +1,4 @@
-"""Returns of two-player games, seen by the side that is to move: they change sign where the side changes, never by ply parity."""
+"""Returns of two-player games from the perspective of the side to move: they change sign with the side, never by ply parity."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ def lambda_returns(
     discount: float = 1.0,
     gae_lambda: float = 0.95,
 ) -> npt.NDArray[np.float32]:
-    """The lambda-returns of T plies of N zero-sum games, from the view of the side to move. Minus `values` they are the advantages.
+    """The lambda-returns of T plies of N zero-sum games, from the perspective of the side to move.
 
-    That difference is the generalized advantage estimate (Schulman et al. 2016), with the sign of all that follows a ply turned
-    where the other side is to move after it.
+    The returns minus `values` are the generalized advantage estimates (Schulman et al. 2016); everything after a ply changes sign
+    where the other side is to move next.
 
-    rewards, values: [T, N] float32, what the ply earned and what was expected before it, both from the view of the side that was
-    to move. sides: [T, N], who that was. ended: [T, N] bool, whether the ply ended its game; what stands behind it then is another
-    game. last_values: [N] float32 and last_sides: [N], of the positions after the last ply, which are yet to be played.
-    learned_mask: [T, N] bool, by default all; False where somebody else moved. Such plies belong to the surroundings: the return
-    before them runs through them to the next ply that is learned from, or the end of the game, as if it were one step, and their
-    values count for nothing. discount: of a ply. gae_lambda: lambda, 0 for the next value alone, 1 for what came of the game.
+    rewards, values: [T, N] float32, the reward of the ply and the estimate before it, both from the perspective of the side that
+    moved. sides: [T, N], the side that moved. ended: [T, N] bool, whether the ply ended its game; the next ply is then of another
+    game. last_values: [N] float32 and last_sides: [N], of the positions after the last ply. learned_mask: [T, N] bool, by default all
+    True; False for plies of an opponent. Those are part of the environment: the return before them runs through them to the next
+    learned ply, or to the end of the game, as a single step, and their values are ignored. discount: per ply. gae_lambda: 0 =
+    one-step TD, 1 = Monte Carlo.
 
-    Returns [T, N] float32. Those of plies that are not learned from are what followed them.
+    Returns [T, N] float32. The returns of plies outside `learned_mask` are those of what follows them.
     """
     returns = np.empty_like(rewards)
     learned = np.ones_like(ended) if learned_mask is None else learned_mask
-    # What the ply before leads to: a mixture of what is expected of a position and of what came of it.
+    # The target for the ply before: a mixture of a position's estimate and its return.
     following, following_sides = last_values, last_sides
     for ply in reversed(range(len(rewards))):
         sign = np.where(sides[ply] == following_sides, 1, -1)

@@ -1,157 +1,103 @@
-"""What a training run does around learning, the same for all trainers.
+"""The part of a training run that all trainers share: command line, folder, checkpoints, metrics, evaluation.
 
-A run has a folder: the network, a checkpoint to go on from, metrics as CSV and for TensorBoard, and in the end a picture of the
-learning curve. Ctrl-C and termination signals stop it after the current step and a checkpoint; a resumed run ends like one that
-was never stopped.
+A run has a folder with the network, a checkpoint to resume from, metrics (CSV and TensorBoard), and at the end a picture of the
+learning curve. Ctrl-C and termination signals stop it after the current step and a checkpoint; a resumed run ends with the same
+weights as an uninterrupted one.
 """
 
 from __future__ import annotations
 
+import argparse
 import math
-import shlex
 import signal
-import sys
 import time
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FrameType
-from typing import Any, Final, Generic, Protocol, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeVar, get_args
 
 import numpy as np
-import torch
-import tyro
 from filelock import FileLock, Timeout
-from tqdm import tqdm
 
 from agents import make_agent
 from agents.base import Agent
-from agents.networks import Device
-from agents.weight_file import CheckpointError
-from othello_env import Position
-from training.checkpoints import TrainingDivergedError
-from training.evaluation.match import format_results, play_match
+from agents.device import Device
+from othello_env import Position, backend
+from othello_env.command import EXIT_INTERRUPTED, Parser, Progress, command, one_line, python_command
+from training.evaluation.match import MatchResult, format_results, play_match
 from training.evaluation.openings import random_openings
 from training.learning_curve import FILE_NAME as CURVE_FILE
 from training.learning_curve import draw_learning_curve
 from training.metrics import FILE_NAME as METRICS_FILE
 from training.metrics import MetricsLog
+from training.settings import RunSettings, add_settings, given_settings
 
 CHECKPOINT_FILE: Final = "checkpoint.safetensors"
 
-# By board size: whom the learner is measured against, while it learns and in the end.
 BASELINES: Final[dict[int, tuple[str, ...]]] = {
     8: ("random", "greedy", "positional:table=swh", "positional:table=heur", "positional:table=bench"),
     6: ("random", "greedy", "positional"),
 }
+"""Baseline opponents by board size, for the learning curve and the final table."""
 OPENING_PLIES: Final = {8: 8, 6: 4}
 CURVE_OPENINGS: Final = 50
-# Checkpoints are made so seldom that writing them takes no more than one part of so many of the time.
-_SAVING_SHARE: Final = 20
-# Of the matches, the same for all runs; as sequences they give other random numbers than any seed of self-play.
+# Seeds of the evaluations, the same for all runs. As sequences they give other random numbers than any seed of self-play.
 CURVE_SEED: Final = (20_000, 1)
 FINAL_SEED: Final = (20_000, 2)
-
-
-class RunSettings(Protocol):
-    """What the settings of all trainers have."""
-
-    @property
-    def games(self) -> int:
-        """Games of self-play in all."""
-        ...
-
-    @property
-    def board_size(self) -> int:
-        """Squares along a side of the board."""
-        ...
-
-    @property
-    def evaluate_every(self) -> int:
-        """Games between two evaluations."""
-        ...
-
-    def check(self) -> None:
-        """Raise `ValueError` for a number that no run can use, with its name."""
-        ...
-
-
-def check_settings(
-    settings: Any,
-    *,
-    at_least_one: Sequence[str],
-    not_negative: Sequence[str] = (),
-    positive: Sequence[str] = (),
-    shares: Sequence[str] = (),
-    most_random_plies: int,
-) -> None:
-    """Raise `ValueError`, with its name, for a setting of these that no run can use; those of `RunSettings` and `seed` are among them."""
-    for name in ("games", "evaluate_every", *at_least_one):
-        if getattr(settings, name) < 1:
-            raise ValueError(f"{name} {getattr(settings, name)}: must be at least 1")
-    for name in ("seed", "random_plies", *not_negative):
-        if not 0 <= getattr(settings, name) < math.inf:
-            raise ValueError(f"{name} {getattr(settings, name)}: must not be negative")
-    for name in positive:
-        if not 0 < getattr(settings, name) < math.inf:
-            raise ValueError(f"{name} {getattr(settings, name)}: must be a number above 0")
-    for name in shares:
-        if not 0 <= getattr(settings, name) <= 1:
-            raise ValueError(f"{name} {getattr(settings, name)}: must be between 0 and 1")
-    if settings.seed >= 1 << 63:
-        raise ValueError(f"seed {settings.seed}: must be below 2**63")
-    if settings.board_size not in BASELINES:
-        raise ValueError(f"board_size {settings.board_size}: expected one of {', '.join(map(str, sorted(BASELINES)))}")
-    if settings.random_plies > most_random_plies:
-        raise ValueError(f"random_plies {settings.random_plies}: at most {most_random_plies} on this board")
-
+# Checkpoints are spaced so that writing them takes at most one part in this many of the time.
+_CHECKPOINT_SPACING: Final = 20
+# The settings that may change when a run is resumed.
+_RESUME_SETTINGS: Final = ("games", "keep_every")
+# The most networks in the tournament that a finished run suggests.
+_LADDER_SIZE: Final = 6
 
 S = TypeVar("S", bound=RunSettings)
 
 
 class Learner(Protocol[S]):
-    """Whatever learns by playing."""
+    """Anything that learns by self-play."""
 
     settings: S
 
     @property
     def games_done(self) -> int:
-        """Games finished since the run began."""
+        """Games finished since the start of the run."""
         ...
 
     @property
     def positions_done(self) -> int:
-        """Moves made since the run began."""
+        """Moves made since the start of the run."""
         ...
 
     @property
-    def computes_with(self) -> str:
-        """For the user: on what device and in what precision; nothing where there is no choice."""
+    def device_description(self) -> str:
+        """Device and precision of the network, for the user; empty if there is no choice."""
         ...
 
     def advance(self) -> None:
-        """Play and learn a little. Raises `TrainingDivergedError` where that is found out."""
+        """Play and learn a little. Raises `TrainingDivergedError` if the weights or losses are no longer finite."""
         ...
 
     def take_metrics(self) -> dict[str, float]:
-        """Numbers for the log, means since the last call, by the names of `Trainer.metrics`."""
+        """Means since the last call, by the names in `Trainer.metrics`."""
         ...
 
     def curve_agent(self) -> Agent:
-        """What has been learned so far, as it plays for the learning curve."""
+        """The current network as an agent, for the learning curve."""
         ...
 
     def final_agents(self) -> Sequence[Agent]:
-        """What has been learned in the end, in the ways in which it is meant to play."""
+        """The current network as the agents that the final table shows."""
         ...
 
     def save_network(self, path: Path) -> None:
-        """Write what has been learned. Raises `TrainingDivergedError`, and writes nothing, where it is not finite."""
+        """Write the network. Raises `TrainingDivergedError`, and writes nothing, if it is not finite."""
         ...
 
     def save(self, path: Path) -> None:
-        """Write a checkpoint from which the run goes on as if nothing had happened."""
+        """Write a checkpoint from which the run continues exactly."""
         ...
 
 
@@ -160,12 +106,12 @@ L = TypeVar("L", bound=Learner[Any])
 
 @dataclass(frozen=True, slots=True)
 class Trainer(Generic[S, L]):
-    """What the trainers differ in.
+    """The part of a training run that differs between trainers.
 
-    name: of the module. presets: settings by name, the first one is the default. new: a learner from settings and a device. load:
-    a learner from a checkpoint; it raises `CheckpointError` where that is missing, damaged or of another kind. metrics: names of a
-    learner's numbers. network_file: the name of the file that `save_network` writes. spec: the agents' spec of such a file.
-    final_openings: of the final table, each played twice.
+    name: of the module. presets: settings by name, the default first. new: creates a learner from settings and a device. load: reads a
+    learner from a checkpoint; raises `CheckpointError` if it is missing, damaged or of another kind. metrics: names of the learner's
+    own metrics. network_file: name of the file that `save_network` writes. spec: agent spec of such a file. final_openings: default
+    number of openings per match of the final table. out_of_memory: errors by which a device reports that its memory is full.
     """
 
     name: str
@@ -177,111 +123,113 @@ class Trainer(Generic[S, L]):
     network_file: str
     spec: Callable[[Path, S], str]
     final_openings: int
-
-
-@dataclass(frozen=True, slots=True)
-class Arguments(Generic[S]):
-    """The command line."""
-
-    settings: tyro.conf.OmitArgPrefixes[S]
-    preset: str
-    """Settings to begin with; those given beside it replace its own."""
-    out: Path | None = None
-    """Folder for weights, checkpoint and metrics. Default: a new one in runs/ named by date and time."""
-    resume: Path | None = None
-    """Folder of a run to continue. Its settings are kept, and of them only --games may be given anew."""
-    device: Device = "auto"
-    """Where the network learns and answers; auto takes a GPU that PyTorch finds. The rules stay on the CPU."""
-    checkpoint_seconds: float = 30.0
-    """Seconds between two checkpoints."""
-    final_openings: int = 0
-    """Openings of the final matches, each played twice with colours swapped."""
+    out_of_memory: tuple[type[Exception], ...] = ()
 
 
 def run_trainer(trainer: Trainer[S, L], argv: Sequence[str] | None = None) -> None:
     """The command line of a trainer. argv: its arguments, by default those of the process."""
-    argv = sys.argv[1:] if argv is None else list(argv)
+    arguments = _parse(trainer, argv)
     with ExitStack() as locks:
-        try:
-            arguments = _parse(trainer, argv)
-            settings_type = type(next(iter(trainer.presets.values())))
-            given = {item.name for item in fields(settings_type) for word in argv if word.split("=")[0] in _flags(item.name)}  # type: ignore[arg-type]
-            given |= {"preset"} & {word.split("=")[0].removeprefix("--") for word in argv}
-            learner, folder = _prepare(trainer, arguments, given=given, locks=locks)
-        except Timeout as error:
-            sys.exit(f"{trainer.name}: another run is going on in {Path(error.lock_file).parent}")
-        except KeyboardInterrupt:
-            sys.exit(f"{trainer.name}: interrupted before it began")
-        except (CheckpointError, MemoryError, OSError, ValueError, torch.cuda.OutOfMemoryError) as error:
-            sys.exit(f"{trainer.name}: {_one_line(error)}")
-        try:
-            code = _Run(trainer, learner, folder, arguments).go()
-        except KeyboardInterrupt:
-            sys.exit(f"{trainer.name}: interrupted; the weights and checkpoint last saved are in {folder}")
-        except TrainingDivergedError as error:
-            sys.exit(f"{trainer.name}: {error}; the last good weights and checkpoint are in {folder}")
-        except OSError as error:
-            sys.exit(f"{trainer.name}: cannot write: {error}; the weights and checkpoint last saved are in {folder}")
-        except (MemoryError, torch.cuda.OutOfMemoryError, ValueError) as error:
-            sys.exit(f"{trainer.name}: {_one_line(error)}; the weights and checkpoint last saved are in {folder}")
-    sys.exit(code)
+        with command(trainer.name, interrupted="interrupted before the run began"), _plain_memory_errors(trainer):
+            learner, folder = _prepare(trainer, arguments, locks=locks)
+        with command(trainer.name, note=lambda: _saved(trainer, folder)), _plain_memory_errors(trainer):
+            _Run(trainer, learner, folder, arguments).go()
 
 
-def _one_line(error: BaseException) -> str:
-    return " ".join(str(error).split()) or type(error).__name__
+def _saved(trainer: Trainer[Any, Any], folder: Path) -> str:
+    """The part of an error message that says which files there are."""
+    weights, state = (folder / name for name in (trainer.network_file, CHECKPOINT_FILE))
+    if state.exists():
+        return f"the last weights and checkpoint are in {folder}"
+    return f"no checkpoint was saved, only the weights, in {folder}" if weights.exists() else "nothing was saved"
 
 
-def _parse(trainer: Trainer[S, L], argv: Sequence[str]) -> Arguments[S]:
-    names = ", ".join(trainer.presets)
-    preset = next(iter(trainer.presets))
-    for number, word in enumerate(argv):
-        name, equals, value = word.partition("=")
-        if name == "--preset":
-            preset = value if equals else "".join(argv[number + 1 : number + 2])
-    if preset not in trainer.presets:
-        raise ValueError(f"preset {preset!r}: expected one of {names}")
-    settings = trainer.presets[preset]
-    default = Arguments(settings, preset, final_openings=trainer.final_openings)
-    of_these_settings: Any = Arguments[type(settings)]  # type: ignore[misc]
-    parsed: Arguments[S] = tyro.cli(
-        of_these_settings,
-        prog=f"python -m training.{trainer.name}",
-        description=f"{trainer.description} Presets: {names}.",
-        default=default,
-        args=argv,
+@contextmanager
+def _plain_memory_errors(trainer: Trainer[Any, Any]) -> Iterator[None]:
+    """Raise `MemoryError` for what a device raises when its memory is full."""
+    try:
+        yield
+    except trainer.out_of_memory as error:
+        raise MemoryError(one_line(error)) from error
+
+
+def _parse(trainer: Trainer[S, L], argv: Sequence[str] | None) -> argparse.Namespace:
+    """Parse the command line; bad input ends the process with one line. The preset is parsed first: the help shows its settings."""
+    default, names = next(iter(trainer.presets)), ", ".join(trainer.presets)
+    prog = f"python -m training.{trainer.name}"
+    preset_help = f"Settings to start from, one of {names}; further options override single settings (default: {default})"
+
+    def add_preset(parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("--preset", choices=tuple(trainer.presets), metavar="NAME", help=preset_help)
+
+    first = Parser(prog=prog, add_help=False, allow_abbrev=False)
+    add_preset(first)
+    preset = first.parse_known_args(argv)[0].preset or default
+
+    parser = Parser(prog=prog, usage="%(prog)s [options]", description=trainer.description, allow_abbrev=False)
+    add_preset(parser)
+    parser.add_argument(
+        "--out", type=Path, metavar="FOLDER", help="Folder for network, checkpoint and metrics (default: a new one in runs/, named by time)"
     )
-    return parsed
+    parser.add_argument(
+        "--resume",
+        type=Path,
+        metavar="FOLDER",
+        help="Folder of a run to continue with its own settings; only --games and --keep-every may be given anew",
+    )
+    parser.add_argument(
+        "--device",
+        choices=get_args(Device),
+        default="auto",
+        help="Device of the network; auto takes a GPU if PyTorch finds one. The rules run on the CPU in any case (default: auto)",
+    )
+    parser.add_argument(
+        "--checkpoint-seconds",
+        type=float,
+        default=30.0,
+        metavar="SECONDS",
+        help="Time between two checkpoints, in seconds; longer if writing one takes long (default: 30)",
+    )
+    parser.add_argument(
+        "--final-openings",
+        type=int,
+        default=trainer.final_openings,
+        metavar="N",
+        help="Openings of each match in the final table, each played twice with colors swapped (default: %(default)s)",
+    )
+    add_settings(parser, trainer.presets[preset], title=f"settings (defaults: those of the preset {preset})")
+    return parser.parse_args(argv)
 
 
-def _flags(name: str) -> tuple[str, str]:
-    return f"--{name}", f"--{name.replace('_', '-')}"
+def _prepare(trainer: Trainer[S, L], arguments: argparse.Namespace, *, locks: ExitStack) -> tuple[L, Path]:
+    """Create or load the learner, and lock the folder of the run.
 
-
-def _prepare(trainer: Trainer[S, L], arguments: Arguments[S], *, given: set[str], locks: ExitStack) -> tuple[L, Path]:
-    """What to train and where, from arguments that make sense, the folder locked.
-
-    given: the settings that the command line names. Raises `ValueError`, `CheckpointError`, `OSError`, or `Timeout` where another
-    run has the folder.
+    Raises `ValueError`, `CheckpointError` or `OSError` for arguments that no run can use, or if another run has the folder.
     """
+    backend.num_threads()  # raises for a wrong environment variable, before anything is written
+    default = next(iter(trainer.presets))
+    given = given_settings(arguments, type(trainer.presets[default]))
     if arguments.final_openings < 1:
         raise ValueError(f"final_openings {arguments.final_openings}: must be at least 1")
-    if not arguments.checkpoint_seconds >= 0:
+    if not 0 <= arguments.checkpoint_seconds < math.inf:
         raise ValueError(f"checkpoint_seconds {arguments.checkpoint_seconds}: must not be negative")
     if arguments.resume:
-        refused = sorted(given - {"games"}) + ["out"] * (arguments.out is not None)
+        refused = sorted(given.keys() - set(_RESUME_SETTINGS)) + [name for name in ("preset", "out") if getattr(arguments, name)]
         if refused:
             raise ValueError(
-                f"--{refused[0].replace('_', '-')} does not go with --resume: a run keeps its folder and its settings, but --games"
+                f"--{refused[0].replace('_', '-')} does not go with --resume: a run keeps its folder and its settings, "
+                "except --games and --keep-every"
             )
         if arguments.resume.is_dir():
-            _lock(arguments.resume, locks)  # before anything is read that another run may be about to change
+            _lock(arguments.resume, locks)  # before reading what another run may be about to change
         learner = trainer.load(arguments.resume / CHECKPOINT_FILE, arguments.device)
-        if "games" in given:
-            prolong(learner, arguments.settings.games)
+        change_settings(learner, **given)
         return learner, arguments.resume
-    arguments.settings.check()
-    learner = trainer.new(arguments.settings, arguments.device)
+    settings: Any = trainer.presets[arguments.preset or default]
+    learner = trainer.new(replace(settings, **given), arguments.device)
     if arguments.out:
+        if arguments.out.exists() and not arguments.out.is_dir():
+            raise ValueError(f"{arguments.out} is a file; --out expects a folder")
         for name in (CHECKPOINT_FILE, trainer.network_file, METRICS_FILE):
             if (arguments.out / name).exists():
                 raise ValueError(f"{arguments.out} has a {name} already: continue that run with --resume, or choose another --out")
@@ -292,20 +240,23 @@ def _prepare(trainer: Trainer[S, L], arguments: Arguments[S], *, given: set[str]
 
 
 def _lock(folder: Path, locks: ExitStack) -> None:
-    locks.enter_context(FileLock(folder / ".lock", timeout=0))
+    try:
+        locks.enter_context(FileLock(folder / ".lock", timeout=0))
+    except Timeout:
+        raise ValueError(f"another run is using {folder}") from None
 
 
-def prolong(learner: Learner[Any], games: int) -> None:
-    """Let a run end after another number of games. Raises `ValueError` for one that it has passed already."""
-    settings = replace(learner.settings, games=games)
+def change_settings(learner: Learner[Any], **changes: int) -> None:
+    """Change settings of a run that is resumed. Raises `ValueError` for a number of games that the run has passed already."""
+    settings = replace(learner.settings, **changes)
     settings.check()
-    if games < learner.games_done:
-        raise ValueError(f"games {games}: the run has played {learner.games_done} already")
+    if "games" in changes and settings.games < learner.games_done:
+        raise ValueError(f"games {settings.games}: the run has played {learner.games_done} already")
     learner.settings = settings
 
 
 def new_folder(parent: Path, name: str) -> Path:
-    """A folder that nobody else has, of this name or with a number behind it."""
+    """Create a folder of this name, or of the name with a number if it exists."""
     parent.mkdir(parents=True, exist_ok=True)
     number = 1
     while True:
@@ -325,7 +276,7 @@ def baseline_openings(count: int, board_size: int, *, seed: Sequence[int]) -> li
 
 
 def metric_names(trainer: Trainer[Any, Any], board_size: int) -> tuple[str, ...]:
-    """The columns of `metrics.csv` behind the games: positions, the scores against the baselines and their mean, the learner's own."""
+    """The columns of `metrics.csv` after the games: positions, mean score, score against each baseline, the learner's own metrics."""
     return ("positions", "score", *(f"score {spec}" for spec in BASELINES[board_size]), *trainer.metrics)
 
 
@@ -336,68 +287,69 @@ class _Run(Generic[S, L]):
     trainer: Trainer[S, L]
     learner: L
     folder: Path
-    arguments: Arguments[S]
-    _started: float = field(default_factory=time.monotonic)
+    arguments: argparse.Namespace
 
-    def go(self) -> int:
-        """Train and evaluate; the exit status."""
-        settings = self.learner.settings
-        print(f"Training to {settings.games} games in {self.folder} (Ctrl-C stops and keeps what is learned)", flush=True)
-        if self.learner.computes_with:
-            print(f"The network computes {self.learner.computes_with}", flush=True)
+    def go(self) -> None:
+        """Train, evaluate, and print the results. Raises `SystemExit` if a signal stops the training."""
+        settings, started = self.learner.settings, time.monotonic()
+        print(f"Training to {settings.games} games in {self.folder} (Ctrl-C stops and keeps the network)", flush=True)
+        if self.learner.device_description:
+            print(f"The network runs {self.learner.device_description}", flush=True)
         done = train(self.trainer, self.learner, folder=self.folder, checkpoint_seconds=self.arguments.checkpoint_seconds)
-        python, quoted = shlex.quote(_python()), shlex.quote(str(self.folder))
-        resume = f"{python} -m training.{self.trainer.name} --resume {quoted}"
+        resume = (f"training.{self.trainer.name}", "--resume", str(self.folder))
         if not done:
-            print(f"Stopped after {self.learner.games_done} games. Continue with\n  {resume}")
-            return 130
-        print(f"Trained in {time.monotonic() - self._started:.0f} s. Playing the baselines ...", flush=True)
-        print(evaluate(self.learner, self.arguments.final_openings))
-        size = settings.board_size
-        network = self.folder / self.trainer.network_file
-        spec = shlex.quote(self.trainer.spec(network, settings))
-        board = "" if size == 8 else f" --board-size {size}"
-        print(
-            f"Weights: {network}\nLearning curve: {self.folder / CURVE_FILE}\n"
-            "Next:\n"
-            f"  {python} -m training.evaluation.match {spec} {BASELINES[size][2]}{board} --epsilon 0.1\n"
-            f"  {python} -m agents.play {spec}{board}\n"
-            f"  {resume} --games {3 * settings.games}\n"
-            f"  {python} -m tensorboard.main --logdir {shlex.quote(str(self.folder.parent))}"
-        )
-        return 0
+            print(f"Stopped after {self.learner.games_done} games. Continue with\n  {python_command(*resume)}", flush=True)
+            raise SystemExit(EXIT_INTERRUPTED)
+        print(f"Trained in {time.monotonic() - started:.0f} s. Playing the baselines ...", flush=True)
+        print(format_results(evaluate(self.learner, self.arguments.final_openings)))
+        print(f"Weights: {self.folder / self.trainer.network_file}\nLearning curve: {self.folder / CURVE_FILE}\nNext:")
+        for words in (*self._evaluations(), (*resume, "--games", str(3 * settings.games))):
+            print(f"  {python_command(*words)}")
+        print(f"  {python_command('tensorboard.main', '--logdir', str(self.folder.parent))}")
 
-
-def _python() -> str:
-    """The interpreter as the user would type it."""
-    executable = Path(sys.executable)
-    return str(executable.relative_to(Path.cwd())) if executable.is_relative_to(Path.cwd()) else str(executable)
+    def _evaluations(self) -> Iterator[tuple[str, ...]]:
+        """Commands that evaluate the network: module and arguments."""
+        settings = self.learner.settings
+        board = () if settings.board_size == 8 else ("--board-size", str(settings.board_size))
+        spec = self.trainer.spec(self.folder / self.trainer.network_file, settings)
+        yield ("training.evaluation.match", spec, BASELINES[settings.board_size][2], *board, "--epsilon", "0.1")
+        yield ("agents.play", spec, *board)
+        kept = kept_networks(self.trainer, self.folder)
+        if len(kept) > 1:
+            chosen = sorted({round(place) for place in np.linspace(0, len(kept) - 1, _LADDER_SIZE)})
+            specs = [self.trainer.spec(kept[number], settings) for number in chosen]
+            yield ("training.evaluation.tournament", *specs, *board, "--ladder", "--out", str(self.folder / "ladder"))
 
 
 def train(trainer: Trainer[S, L], learner: L, *, folder: Path, checkpoint_seconds: float = 30.0) -> bool:
-    """Learn until the games of the settings are done, with a progress line, metrics and checkpoints in `folder`.
+    """Learn until the games of the settings are done, with a progress line, metrics, checkpoints and kept networks in `folder`.
 
-    Returns whether they are done: False after Ctrl-C or a termination signal, which are obeyed after the current step and a
-    checkpoint. What is learned does not depend on how often the training is stopped and resumed. Raises `TrainingDivergedError`
-    where it diverges and `OSError` where it cannot write; the last good checkpoint stays.
+    Returns whether they are done: False after Ctrl-C or a termination signal, which take effect after the current step and a
+    checkpoint. The weights do not depend on how often the training is stopped and resumed. Raises `TrainingDivergedError` if it
+    diverges and `OSError` if a file cannot be written; the last good checkpoint stays.
     """
     settings = learner.settings
     baselines = [make_agent(spec) for spec in BASELINES[settings.board_size]]
     openings = baseline_openings(CURVE_OPENINGS, settings.board_size, seed=CURVE_SEED)
     names = metric_names(trainer, settings.board_size)
+    save_run(trainer, learner, folder=folder)
     with (
         MetricsLog(folder, "games", names, resume_step=learner.games_done) as log,
-        tqdm(total=settings.games, initial=learner.games_done, unit=" games", smoothing=0.05, dynamic_ncols=True) as progress,
+        Progress(settings.games, unit="games", initial=learner.games_done, leave=True) as progress,
         StopSignals() as stop,
     ):
-        save_run(trainer, learner, folder=folder)
         last_checkpoint, wait = time.monotonic(), checkpoint_seconds
-        rate, score = _Rate(learner.positions_done), ""
+        rate, score, is_first = _Rate(learner.positions_done), "", True
         while learner.games_done < settings.games and not stop.received:
             before = learner.games_done
             learner.advance()
             progress.update(learner.games_done - before)
-            if learner.games_done // settings.evaluate_every > before // settings.evaluate_every:
+            if is_first:  # it waits for the compiler
+                progress.restart_clock()
+                rate, is_first = _Rate(learner.positions_done), False
+            if _passes(settings.keep_every, before, learner.games_done):
+                learner.save_network(folder / kept_network_name(trainer, learner.games_done))
+            if _passes(settings.evaluate_every, before, learner.games_done):
                 agent = learner.curve_agent()
                 scores = [play_match(agent, opponent, openings, seed=CURVE_SEED[0]).score for opponent in baselines]
                 mean = sum(scores) / len(scores)
@@ -405,29 +357,51 @@ def train(trainer: Trainer[S, L], learner: L, *, folder: Path, checkpoint_second
                 log.write(learner.games_done, dict(zip(names, values, strict=False)) | learner.take_metrics())
                 score = f"score {mean:.3f} vs {len(baselines)} baselines, "
             if rate.update(learner.positions_done):
-                progress.set_postfix_str(f"{score}{rate.per_second:.0f} positions/s", refresh=False)
+                progress.note(f"{score}{rate.per_second:.0f} positions/s")
             if time.monotonic() - last_checkpoint > wait:
                 start = time.monotonic()
                 save_run(trainer, learner, folder=folder)
                 last_checkpoint = time.monotonic()
-                wait = max(checkpoint_seconds, _SAVING_SHARE * (last_checkpoint - start))
+                wait = max(checkpoint_seconds, _CHECKPOINT_SPACING * (last_checkpoint - start))
         save_run(trainer, learner, folder=folder)
     draw_learning_curve(folder / METRICS_FILE, folder / CURVE_FILE, title=f"{trainer.name}, {settings.games:,} games")
     return bool(learner.games_done >= settings.games)
 
 
+def _passes(interval: int, before: int, after: int) -> bool:
+    """Return True if a multiple of the interval lies between two numbers of games; never for an interval of 0."""
+    return interval > 0 and after // interval > before // interval
+
+
+def kept_network_name(trainer: Trainer[Any, Any], games: int) -> str:
+    """The file name of the network that is kept after a number of games; names sort by games."""
+    path = Path(trainer.network_file)
+    return f"{path.stem}-{games:09}{path.suffix}"
+
+
+def kept_networks(trainer: Trainer[Any, Any], folder: Path) -> list[Path]:
+    """The files of the networks that a run has kept, the earliest first."""
+    path = Path(trainer.network_file)
+    return sorted(folder.glob(f"{path.stem}-{'[0-9]' * 9}{path.suffix}"))
+
+
 def save_run(trainer: Trainer[S, L], learner: L, *, folder: Path) -> None:
-    """Write the network and the checkpoint of a run. Raises `TrainingDivergedError`, and writes nothing, where it has diverged."""
+    """Write the network and the checkpoint of a run. Raises `TrainingDivergedError`, and writes nothing, if it has diverged."""
     learner.save_network(folder / trainer.network_file)
     learner.save(folder / CHECKPOINT_FILE)
 
 
-def evaluate(learner: Learner[Any], num_openings: int) -> str:
-    """The table of matches against the baselines."""
+def evaluate(learner: Learner[Any], num_openings: int) -> list[MatchResult]:
+    """The matches of the final agents against the baselines."""
     size = learner.settings.board_size
     openings = baseline_openings(num_openings, size, seed=FINAL_SEED)
-    agents, baselines = learner.final_agents(), [make_agent(spec) for spec in BASELINES[size]]
-    return format_results([play_match(agent, opponent, openings, seed=FINAL_SEED[0]) for agent in agents for opponent in baselines])
+    pairs = [(agent, make_agent(spec)) for agent in learner.final_agents() for spec in BASELINES[size]]
+    results = []
+    with Progress(len(pairs), unit="matches") as progress:
+        for agent, opponent in pairs:
+            results.append(play_match(agent, opponent, openings, seed=FINAL_SEED[0]))
+            progress.update()
+    return results
 
 
 class _Rate:
@@ -438,7 +412,7 @@ class _Rate:
         self._time, self._positions = time.monotonic(), positions
 
     def update(self, positions: int) -> bool:
-        """Whether a second or more has passed and there is a new rate."""
+        """Return True, and set the new rate, if at least a second has passed since the last one."""
         elapsed = time.monotonic() - self._time
         if elapsed < 1:
             return False
@@ -448,20 +422,32 @@ class _Rate:
 
 
 class StopSignals:
-    """While open, remembers Ctrl-C and SIGTERM instead of letting them interrupt a step half way; a second one interrupts."""
+    """Context manager that records Ctrl-C and termination signals instead of interrupting a step; the second signal interrupts.
+
+    Outside the main thread, where Python does not allow signal handlers, it records nothing and the signals keep their effect.
+    """
 
     def __init__(self) -> None:
         self.received = False
+        self._previous: dict[int, Any] = {}
 
     def __enter__(self) -> StopSignals:
-        self._previous = {number: signal.signal(number, self._remember) for number in (signal.SIGINT, signal.SIGTERM)}
+        # Windows sends SIGBREAK for Ctrl-Break, and SIGTERM only from within the process.
+        for name in ("SIGINT", "SIGTERM", "SIGBREAK"):
+            if (number := getattr(signal, name, None)) is None:
+                continue
+            try:
+                self._previous[number] = signal.signal(number, self._record)
+            except ValueError:  # not in the main thread
+                break
         return self
 
     def __exit__(self, *_: object) -> None:
         for number, handler in self._previous.items():
-            signal.signal(number, handler)
+            # None: a handler that was not set from Python, and that Python cannot set again.
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)
 
-    def _remember(self, _number: int, _frame: FrameType | None) -> None:
+    def _record(self, _number: int, _frame: FrameType | None) -> None:
         if self.received:
             raise KeyboardInterrupt
         self.received = True

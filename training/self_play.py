@@ -1,7 +1,7 @@
-"""Games that a search plays against itself, many at once, as AlphaZero learns from them.
+"""Batched self-play games of a search, for AlphaZero.
 
-Whenever the network is asked, it is about leaves of all games. A game whose search has ended makes its move and begins the next
-search at once, whether the others have ended or not: so the network is never asked for the last few alone.
+Each call of the network evaluates leaves of all games. A game whose search has ended plays its move and begins the next search at once,
+whether the other searches have ended or not, so batches are always full.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from agents.greedy import greedy_agent
+from agents.greedy import NOBODY, greedy_agent
 from agents.search.leaf import Evaluator
 from agents.search.mcts import Searches, SearchSettings
 from othello_env import PositionBatch
@@ -21,16 +21,16 @@ from training.replay import Samples
 
 _SEARCH: Final = "search."
 _BATCH_ARRAYS: Final = ("own", "opp", "side_to_move")
-_NOBODY: Final = -1
-# Of each game: what it is remembered with, by ply.
+# Records of each game by ply.
 _HISTORY: Final = ("own", "opp", "legal_moves", "side", "policy", "policy_mask", "root_value")
 
 
 @dataclass(frozen=True, slots=True)
 class SearchPlan:
-    """How long to search. full, quick: simulations of a full search, and of a quick one. full_share: the chance of a full one.
+    """Lengths of searches: playout-cap randomization (Wu 2019).
 
-    Playout-cap randomisation (Wu 2019): values need many games, policies need deep searches. Only full searches teach a policy.
+    full, quick: simulations of a full and of a quick search. full_share: probability of a full search. Values need many games, policies
+    need deep searches: only full searches give policy targets.
     """
 
     full: int
@@ -39,12 +39,12 @@ class SearchPlan:
 
 
 class SelfPlay:
-    """Games at the same time. The first ones begin at different stages, by random moves, so that all stages are there at all times.
+    """Self-play games. The first games begin at different stages, by random moves, so that all stages are always present.
 
-    In some games one side turns as many discs as it can instead of searching. Players that learn from each other alone come to hold
-    few discs, which is strong, and forget that a side can lose all of them: nobody that they meet tries to take them.
+    In some games one side is greedy: it maximizes flips instead of searching. Players that only meet themselves learn to hold few discs,
+    which is strong, and forget about wipe-outs, because no opponent tries for one.
 
-    plies_done, games_done: counted since the beginning; plies are those that were searched.
+    games_done, plies_done: numbers of finished games and of searched plies since the start.
     """
 
     def __init__(
@@ -57,9 +57,11 @@ class SelfPlay:
         greedy_share: float = 0.0,
         rng: np.random.Generator,
     ) -> None:
-        """search: how games are searched, with the most simulations. random_plies: each game begins with 0 to so many random moves.
+        """Start the games.
 
-        greedy_share: the chance that one side of a game, either as often, is greedy; only the other one's positions are learned from.
+        search: settings of the searches, with the maximum number of simulations. random_plies: a game begins with 0 to `random_plies`
+        random moves. greedy_share: probability that one side of a game, Black and White alike, is greedy; only the positions of the
+        other side become samples.
         """
         self._random_plies = random_plies
         self._greedy_share = greedy_share
@@ -80,12 +82,12 @@ class SelfPlay:
             "root_value": np.zeros(shape, dtype=np.float32),
         }
         self._games = PositionBatch.start(num_games, board_size)
-        self._greedy_side = np.full(num_games, _NOBODY, dtype=np.int8)
+        self._greedy_side = np.full(num_games, NOBODY, dtype=np.uint8)
         self._searches = Searches(num_games, search, board_size=board_size, empties=self._longest)
         self._begin(np.arange(num_games), np.arange(num_games) * self._longest // num_games, rng)
 
     def _begin(self, rows: npt.NDArray[np.int64], plies: npt.NDArray[np.int64], rng: np.random.Generator) -> None:
-        """Start games in some rows, with so many random moves each; from the start position where that would end the game."""
+        """Start games in some rows. plies: number of random moves of each; where they would end the game, it starts without them."""
         games = PositionBatch.start(len(rows), self._games.board_size)
         for ply in range(int(plies.max(initial=0))):
             moving = np.flatnonzero((plies > ply) & ~games.is_over)
@@ -94,14 +96,14 @@ class SelfPlay:
         self._games.reset(rows, games)
         self._length[rows] = 0
         greedy_mask = rng.random(len(rows)) < self._greedy_share
-        self._greedy_side[rows] = np.where(greedy_mask, rng.integers(2, size=len(rows)), _NOBODY)
+        self._greedy_side[rows] = np.where(greedy_mask, rng.integers(2, size=len(rows)), NOBODY)
         self._play_greedily(rows, rng)
         over = rows[self._games.is_over[rows]]
-        self._greedy_side[over] = _NOBODY
+        self._greedy_side[over] = NOBODY
         self._games.reset(over)
 
     def _play_greedily(self, rows: npt.NDArray[np.int64], rng: np.random.Generator) -> None:
-        """Make the moves of greedy sides, until in each of these games the other side is to move or the game is over."""
+        """Play the moves of greedy sides, until the other side is to move or the game is over."""
         games = self._games
         while True:
             rows = rows[(games.side_to_move[rows] == self._greedy_side[rows]) & ~games.is_over[rows]]
@@ -110,9 +112,9 @@ class SelfPlay:
             games.step(self._greedy_agent.select_moves(games.take(rows), rng), rows=rows)
 
     def advance(self, evaluator: Evaluator, plan: SearchPlan, *, rng: np.random.Generator) -> Samples:
-        """Ask the evaluator once about all games, and make the moves of the searches that have ended.
+        """Advance all searches by one call of the evaluator, and play the moves of those that end.
 
-        Returns the positions of the games that ended, from their searched part on.
+        Returns the samples of the games that end: their searched positions.
         """
         self._begin_searches(self._searches.idle, plan, rng)
         rows = self._searches.advance(evaluator, rng)
@@ -131,7 +133,7 @@ class SelfPlay:
         return samples
 
     def _begin_searches(self, rows: npt.NDArray[np.int64], plan: SearchPlan, rng: np.random.Generator) -> None:
-        """Begin a search in some games, and note where they are."""
+        """Begin a search in some games, and record their positions."""
         positions, ply = self._games.take(rows), self._length[rows]
         full_mask = rng.random(len(rows)) < plan.full_share
         for name in ("own", "opp", "legal_moves"):
@@ -141,7 +143,7 @@ class SelfPlay:
         self._searches.begin(rows, positions, simulations=np.where(full_mask, plan.full, plan.quick))
 
     def _samples(self, ended: npt.NDArray[np.int64]) -> Samples:
-        """What the ended games are remembered with, and how they ended, from the view of who was to move."""
+        """The samples of finished games, each from the view of the side to move."""
         games = self._games
         lengths = self._length[ended]
         entry, ply = np.nonzero(np.arange(self._longest) < lengths[:, None])
@@ -164,7 +166,7 @@ class SelfPlay:
         return {**self._history_arrays(), **searches, **games, "length": self._length, "greedy_side": self._greedy_side}
 
     def restore(self, arrays: dict[str, npt.NDArray[Any]]) -> None:
-        """Put back what `state` gave. Raises `ValueError` or `KeyError` for arrays that do not fit."""
+        """Restore the arrays of `state`. Raises `ValueError` or `KeyError` for arrays that do not fit."""
         rooms = {name: array for name, array in self.state().items() if not name.startswith(_SEARCH)}
         for name, room in rooms.items():
             if arrays[name].shape != room.shape or arrays[name].dtype != room.dtype:

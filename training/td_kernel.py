@@ -1,6 +1,6 @@
-"""The compiled loops of `training.td_ntuple`: playing a move in many games, and learning from it.
+"""The compiled loops of `training.td_ntuple`: one move in each of many games, and the updates of the weights.
 
-Boards lie inside the 8x8 one, see `agents.search.board`.
+Boards are the squares of a board size on the 8x8 board, see `agents.board`.
 """
 
 from __future__ import annotations
@@ -12,23 +12,20 @@ import numpy as np
 import numpy.typing as npt
 
 from agents.base import TIE
-from agents.ntuple.kernel import sum_of
-from agents.search.board import EMPTY, ONE, flips_at, moves_on
-from agents.search.evaluation import Patterns, afterstate_indices, position_indices
+from agents.board import EMPTY, ONE, flips_at, moves_on, result_value, settle_on
+from agents.greedy import NOBODY
+from agents.ntuple.kernel import Indices, Patterns, afterstate_indices, position_indices, sum_of
 from agents.xorshift import below, next_word, uniform
 from othello_env.bitboard import BitboardArray
-from othello_env.compiled import inlined, kernel, lowest_square, popcount
+from othello_env.compiled import Square, Word, inlined, kernel, lowest_square, place, popcount
 from othello_env.position import BLACK
 
-# The value of a finished game is taken as no nearer to 1 than this, so that there is a sum of weights that has it.
+# Values of finished games are clipped to this before atanh, which gives the sum of weights that stands for them.
 _HIGHEST_VALUE: Final = 0.999
 
 _MOST_MOVES: Final = 64
 
-# The greedy side of a game that has none.
-NOBODY: Final = 2
-
-# Columns of the memory of a weight.
+# Columns of `memory`, see `learn`.
 ERRORS: Final = 0
 ABSOLUTE_ERRORS: Final = 1
 _PENDING: Final = 2
@@ -37,11 +34,12 @@ NUM_COLUMNS: Final = 4
 
 
 class Games(NamedTuple):
-    """G games of a network against itself, none of them over.
+    """G running games of a network against itself.
 
-    own, opp: [G] uint64, side: [G] uint8: the positions. random_words: [G] uint64, not 0. random_plies: [G] int64, how many moves
-    from now on are random. greedy_side: [G] uint8, the side that turns as many discs as it can, or NOBODY. previous: [G, K] int32,
-    what the afterstate before looked up; previous_side: [G] uint8, who made it; has_previous: [G] bool.
+    own, opp: [G] uint64, side: [G] uint8: the positions. random_words: [G] uint64, not 0, states of the random number generators.
+    random_plies: [G] int64, number of random moves that are still to come. greedy_side: [G] uint8, the side that maximizes flips,
+    or `NOBODY`. previous: [G, K] int32, the indices of the last afterstate; previous_side: [G] uint8, the side that made it;
+    has_previous: [G] bool.
     """
 
     own: BitboardArray
@@ -56,11 +54,11 @@ class Games(NamedTuple):
 
 
 class TDParams(NamedTuple):
-    """How games are played.
+    """The settings of self-play.
 
-    patterns: where the network looks. margin_share: how much of a result's value is the disc difference; the rest is who has won.
-    epsilon: the chance of a random move. most_random_plies: a game begins with 0 to so many of them. greedy_share: the chance that
-    one side of a game, either as often, is greedy. start_own, start_opp: the start position.
+    patterns: the look-ups of the network. margin_share: see `agents.board.mixed_result`. epsilon: probability of a random move.
+    most_random_plies: a game begins with 0 to `most_random_plies` random moves. greedy_share: probability that one side of a game,
+    Black and White alike, is greedy. start_own, start_opp: the start position.
     """
 
     patterns: Patterns
@@ -72,27 +70,25 @@ class TDParams(NamedTuple):
     start_opp: np.uint64
 
 
-class Lessons(NamedTuple):
-    """What is to be learned of a move in each of G games: of up to two afterstates.
+class Updates(NamedTuple):
+    """The updates that one move in each of G games gives: of the afterstate before it, and of the final one where the game ends.
 
-    lookups: [G, 2, K] int32, what they look up. errors: [G, 2] float64, those of their values, times the slope of tanh; 0 where there
-    is nothing to learn. ended: [G] bool, whether the move ended the game.
+    indices: [G, 2, K] int32, of the weights. errors: [G, 2] float64, target minus value, times the derivative of tanh; 0 for no
+    update. ended: [G] bool, whether the move ended the game.
     """
 
-    lookups: npt.NDArray[np.int32]
+    indices: npt.NDArray[np.int32]
     errors: npt.NDArray[np.float64]
     ended: npt.NDArray[np.bool_]
 
 
 @kernel
-def play(games: Any, weights: npt.NDArray[np.float32], params: Any, lessons: Any) -> None:
-    """Choose and make one move in each game, and write what is to be learned of it; ended games begin again.
-
-    games: `Games`. weights: [W], of the network. params: `Rules`. lessons: `Lessons`.
-    """
+def play(games: Games, weights: npt.NDArray[np.float32], params: TDParams, updates: Updates) -> None:
+    """Play one move in each game and write the updates; games that end begin again. weights: [W]."""
     patterns = params.patterns
+    board = patterns.geometry.full
     own, opp, side, previous, previous_side = games.own, games.opp, games.side, games.previous, games.previous_side
-    random_plies, lookups, errors = games.random_plies, lessons.lookups, lessons.errors
+    random_plies, indices, errors = games.random_plies, updates.indices, updates.errors
     size = len(patterns.empty_indices)
     here, after, chosen = np.empty(size, dtype=np.int32), np.empty(size, dtype=np.int32), np.empty(size, dtype=np.int32)
     squares, keys = np.empty(_MOST_MOVES, dtype=np.int64), np.empty(_MOST_MOVES, dtype=np.float64)
@@ -104,16 +100,16 @@ def play(games: Any, weights: npt.NDArray[np.float32], params: Any, lessons: Any
 
         position_indices(mover, other, popcount(mover | other) + 1, patterns, here)
         num_moves = np.int64(0)
-        moves = moves_on(mover, other, patterns.geometry.full)
-        while moves != EMPTY:  # in the order of their values one move ahead, the best first
+        moves = moves_on(mover, other, board)
+        while moves != EMPTY:  # insertion sort by the values of the afterstates, the highest first
             square = lowest_square(moves)
             moves &= moves - ONE
-            key = _one_move_ahead(mover, other, square, flips_at(mover, other, square), params, weights, here, after)
-            place = num_moves
-            while place > 0 and keys[place - 1] < key:
-                keys[place], squares[place] = keys[place - 1], squares[place - 1]
-                place -= 1
-            keys[place], squares[place] = key, square
+            key = _one_ply_sum(mover, other, square, params, weights, here, after)
+            position = num_moves
+            while position > 0 and keys[position - 1] < key:
+                keys[position], squares[position] = keys[position - 1], squares[position - 1]
+                position -= 1
+            keys[position], squares[position] = key, square
             num_moves += 1
         num_ties = np.int64(1)
         while num_ties < num_moves and keys[num_ties] > keys[0] - TIE:
@@ -121,31 +117,33 @@ def play(games: Any, weights: npt.NDArray[np.float32], params: Any, lessons: Any
         value = math.tanh(keys[0])
         errors[game, 0] = 0.0
         errors[game, 1] = 0.0
-        if games.has_previous[game]:  # what follows the best move counts, whichever move is made
+        if games.has_previous[game]:  # the target is the value of the best move, whichever move is made
             target = value if side[game] == previous_side[game] else -value
             errors[game, 0] = _error(target, math.tanh(sum_of(weights, previous[game])))
             for k in range(size):
-                lookups[game, 0, k] = previous[game, k]
+                indices[game, 0, k] = previous[game, k]
 
         state = next_word(state)
         choice = np.int64(below(state, np.uint64(num_moves if explores else num_ties)))
         if games.greedy_side[game] == side[game] and not explores:
-            choice = _most_discs(mover, other, squares[:num_moves])
+            choice = _most_flips(mover, other, squares[:num_moves])
         square = squares[choice]
         flipped = flips_at(mover, other, square)
-        after_own, after_opp = mover | flipped | (ONE << np.uint64(square)), other & ~flipped
-        replies = moves_on(after_opp, after_own, patterns.geometry.full)
+        after_opp, after_own = place(mover, other, ONE << np.uint64(square), flipped)
+        next_own, next_opp, next_moves, passed = settle_on(after_opp, after_own, board)
+        replies = EMPTY if passed else next_moves
         afterstate_indices(square, flipped, after_own, after_opp, replies, patterns, here, chosen)
-        ends = replies == EMPTY and moves_on(after_own, after_opp, patterns.geometry.full) == EMPTY
+        ends = next_moves == EMPTY
         for k in range(size):
             previous[game, k] = chosen[k]
         previous_side[game] = side[game]
         games.has_previous[game] = not ends
-        lessons.ended[game] = ends
+        updates.ended[game] = ends
         if ends:
-            errors[game, 1] = _error(_result(after_own, after_opp, params), math.tanh(sum_of(weights, chosen)))
+            result = result_value(after_own, after_opp, board, params.margin_share)
+            errors[game, 1] = _error(result, math.tanh(sum_of(weights, chosen)))
             for k in range(size):
-                lookups[game, 1, k] = chosen[k]
+                indices[game, 1, k] = chosen[k]
             own[game], opp[game] = params.start_own, params.start_opp
             side[game] = BLACK
             state = next_word(state)
@@ -154,87 +152,76 @@ def play(games: Any, weights: npt.NDArray[np.float32], params: Any, lessons: Any
             is_greedy = uniform(state) < params.greedy_share
             state = next_word(state)
             games.greedy_side[game] = below(state, np.uint64(2)) if is_greedy else NOBODY
-        elif replies == EMPTY:
-            own[game], opp[game] = after_own, after_opp
         else:
-            own[game], opp[game] = after_opp, after_own
-            side[game] ^= 1
+            own[game], opp[game] = next_own, next_opp
+            side[game] ^= np.uint8(not passed)
         games.random_words[game] = state
 
 
 @inlined
-def _most_discs(own: Any, opp: Any, squares: Any) -> Any:
-    """Which of the moves turns the most discs; the first of several."""
+def _most_flips(own: Word, opp: Word, squares: npt.NDArray[np.int64]) -> Any:
+    """The index of the move that flips the most discs; the first one of several."""
     best, most = np.int64(0), np.int64(0)
     for number in range(len(squares)):
-        turned = popcount(flips_at(own, opp, squares[number]))
-        if turned > most:
-            best, most = np.int64(number), turned
+        num_flipped = popcount(flips_at(own, opp, squares[number]))
+        if num_flipped > most:
+            best, most = np.int64(number), num_flipped
     return best
 
 
 @inlined
-def _result(own: Any, opp: Any, params: Any) -> Any:
-    """The value of a finished game, from -1 to 1, empty squares counted for the winner."""
-    difference = popcount(own) - popcount(opp)
-    outcome = np.int64(difference > 0) - np.int64(difference < 0)
-    margin = difference + outcome * popcount(params.patterns.geometry.full & ~(own | opp))
-    return (1 - params.margin_share) * outcome + params.margin_share * margin / params.patterns.num_squares
-
-
-@inlined
-def _sum_of_result(own: Any, opp: Any, params: Any) -> Any:
-    """The sum of weights that would have the value of a finished game."""
-    return math.atanh(min(max(_result(own, opp, params), -_HIGHEST_VALUE), _HIGHEST_VALUE))
-
-
-@inlined
-def _one_move_ahead(own: Any, opp: Any, square: Any, flipped: Any, params: Any, weights: Any, here: Any, after: Any) -> Any:
-    """The sum for an afterstate, or what stands for its result. `here` is what is looked up before the move."""
-    patterns = params.patterns
-    after_own, after_opp = own | flipped | (ONE << np.uint64(square)), opp & ~flipped
-    replies = moves_on(after_opp, after_own, patterns.geometry.full)
-    if replies == EMPTY and moves_on(after_own, after_opp, patterns.geometry.full) == EMPTY:
-        return _sum_of_result(after_own, after_opp, params)
-    afterstate_indices(square, flipped, after_own, after_opp, replies, patterns, here, after)
+def _one_ply_sum(
+    own: Word, opp: Word, square: Square, params: TDParams, weights: npt.NDArray[np.float32], here: Indices, after: Indices
+) -> Any:
+    """The sum of weights of an afterstate; of a finished game the sum whose tanh is its value. here: indices before the move."""
+    board = params.patterns.geometry.full
+    flipped = flips_at(own, opp, square)
+    after_opp, after_own = place(own, opp, ONE << np.uint64(square), flipped)
+    _, _, next_moves, passed = settle_on(after_opp, after_own, board)
+    if next_moves == EMPTY:
+        result = result_value(after_own, after_opp, board, params.margin_share)
+        return math.atanh(min(max(result, -_HIGHEST_VALUE), _HIGHEST_VALUE))
+    replies = EMPTY if passed else next_moves
+    afterstate_indices(square, flipped, after_own, after_opp, replies, params.patterns, here, after)
     return np.float64(sum_of(weights, after))
 
 
 @kernel
 def _error(target: float, value: float) -> float:
+    """The TD error, times the derivative of tanh."""
     return (target - value) * (1 - value * value)
 
 
 @inlined
-def _mirror_image(weight: Any, mirrored: Any) -> Any:
-    """The weight of the same stage that means the same pattern in a mirror. mirrored: see `learn`."""
+def _mirrored_weight(weight: int, mirrored: npt.NDArray[np.int32]) -> Any:
+    """The weight of the mirrored pattern in the same stage. mirrored: see `learn`."""
     stage = weight // len(mirrored) * len(mirrored)
     return np.int64(stage + mirrored[weight - stage])
 
 
 @kernel
 def learn(
-    lookups: npt.NDArray[np.int32],
+    indices: npt.NDArray[np.int32],
     errors: npt.NDArray[np.float64],
     weights: npt.NDArray[np.float32],
     memory: npt.NDArray[np.float64],
     mirrored: npt.NDArray[np.int32],
     step_size: float,
 ) -> None:
-    """Move the weights that were looked up. What several games look up moves by the mean of what they ask for.
+    """Update the weights by temporal coherence. A weight that several games look up is updated by their mean error.
 
-    lookups, errors: of `play`; only the look-ups that are no padding need be given. memory: [W, NUM_COLUMNS], of each weight the sum
-    of its errors and of their sizes, and room. mirrored: [W / stages], for each weight of a stage the one that means the same
-    pattern in a mirror. Of both the lower one has the memory. step_size: of a weight whose errors all have one sign.
+    indices, errors: of `Updates`, without the padding of the indices. memory: [W, NUM_COLUMNS], for each weight the sum of its errors,
+    the sum of their absolute values, and scratch space. mirrored: [W / stages], for each weight of a stage the weight of the mirrored
+    pattern; a pair shares the memory of the one with the lower index. step_size: of a weight whose errors all have one sign.
     """
     for game in range(len(errors)):
         for update in range(2):
             error = errors[game, update]
             if error == 0:
                 continue
-            for column in range(lookups.shape[2]):
-                weight = np.int64(lookups[game, update, column])
-                lower = min(weight, _mirror_image(weight, mirrored))
+            for column in range(indices.shape[2]):
+                weight = np.int64(indices[game, update, column])
+                lower = min(weight, _mirrored_weight(weight, mirrored))
                 memory[lower, _PENDING] += error
                 memory[lower, _HITS] += 1
     for game in range(len(errors)):
@@ -242,16 +229,16 @@ def learn(
             error = errors[game, update]
             if error == 0:
                 continue
-            for column in range(lookups.shape[2]):
-                weight = np.int64(lookups[game, update, column])
-                image = _mirror_image(weight, mirrored)
+            for column in range(indices.shape[2]):
+                weight = np.int64(indices[game, update, column])
+                image = _mirrored_weight(weight, mirrored)
                 lower = min(weight, image)
                 hits = memory[lower, _HITS]
-                if hits > 0:  # the first of the games that name it moves it
+                if hits > 0:  # at the first of the look-ups of this weight
                     sizes = memory[lower, ABSOLUTE_ERRORS]
                     coherence = abs(memory[lower, ERRORS]) / sizes if sizes > 0 else 1.0
-                    moved = np.float32(weights[lower] + step_size * coherence * memory[lower, _PENDING] / hits)
-                    weights[weight], weights[image] = moved, moved
+                    updated = np.float32(weights[lower] + step_size * coherence * memory[lower, _PENDING] / hits)
+                    weights[weight], weights[image] = updated, updated
                     memory[lower, ERRORS] += memory[lower, _PENDING]
                     memory[lower, _PENDING] = 0.0
                     memory[lower, _HITS] = 0.0
@@ -262,27 +249,27 @@ def learn(
 def play_and_learn(
     num_plies: int,
     totals: npt.NDArray[np.float64],
-    games: Any,
-    params: Any,
+    games: Games,
+    params: TDParams,
     num_lookups: int,
     weights: npt.NDArray[np.float32],
     memory: npt.NDArray[np.float64],
     mirrored: npt.NDArray[np.int32],
     step_size: float,
 ) -> None:
-    """Play so many moves in all games, and learn from each; see `play` and `learn`.
+    """Play `num_plies` moves in all games and update the weights after each; see `play` and `learn`.
 
-    totals: [3], to which are added: the games that ended, the sum of the sizes of the errors, and their number. num_lookups: how many
-    of the look-ups are no padding.
+    totals: [3], to which are added: the number of games that ended, the sum of the absolute errors, and the number of errors.
+    num_lookups: number of look-ups without padding.
     """
     num_games = len(games.own)
-    lookups = np.empty((num_games, 2, len(params.patterns.empty_indices)), dtype=np.int32)
-    lessons = Lessons(lookups, np.empty((num_games, 2), dtype=np.float64), np.empty(num_games, dtype=np.bool_))
+    indices = np.empty((num_games, 2, len(params.patterns.empty_indices)), dtype=np.int32)
+    updates = Updates(indices, np.empty((num_games, 2), dtype=np.float64), np.empty(num_games, dtype=np.bool_))
     for _ in range(num_plies):
-        play(games, weights, params, lessons)
-        learn(lookups[:, :, :num_lookups], lessons.errors, weights, memory, mirrored, step_size)
+        play(games, weights, params, updates)
+        learn(indices[:, :, :num_lookups], updates.errors, weights, memory, mirrored, step_size)
         for game in range(num_games):
-            totals[0] += lessons.ended[game]
+            totals[0] += updates.ended[game]
             for update in range(2):
-                totals[1] += abs(lessons.errors[game, update])
-                totals[2] += lessons.errors[game, update] != 0
+                totals[1] += abs(updates.errors[game, update])
+                totals[2] += updates.errors[game, update] != 0

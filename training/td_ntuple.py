@@ -1,23 +1,24 @@
 """TD(0) self-play with an n-tuple network: `python -m training.td_ntuple`.
 
-The value of an afterstate (the position after a move, before the reply) from the view of the side that made the move is
-tanh(s), s the sum of the weights that its tuples look up. Both sides play the move with the highest value, one move in ten at
-random. After each move the value of the afterstate before it is drawn towards the new one: towards its negative, since the
-other side made it, or, where a side moved twice because of a pass, towards the value itself: always the value of the best move, even
-where a random one is made. The last afterstate is drawn to the result, a mixture of who has won and by how many discs; without the
-discs all winning positions look alike, and the network lets weak opponents come back.
+The value of an afterstate (the position after a move, before the reply), from the perspective of the player who made the move, is
+tanh(s), where s is the sum of the weights that its tuples look up. Both players choose the move with the highest value, and with
+probability epsilon a random one. After each move, the value of the previous afterstate is updated towards the value of the best
+move: towards its negative if the other player made the previous move, and towards the value itself if the same player moved again
+after a pass. The target is the best move's value even when a random move is played. The last afterstate is updated towards the
+game's result, a weighted mean of the outcome and the disc difference; without the disc difference all won positions look alike, and
+weak opponents come back into the game.
 
-In some games one side turns the most discs instead. Players that learn from each other alone come to hold few discs, which is
-strong, and forget that a side can lose all of them: nobody that they meet tries to take them. Since values are drawn to those of the
-best moves, such games show positions and teach nothing else of that side's play.
+In a fraction of the games one player is greedy (maximizes flips). Players that learn only from each other come to hold few discs,
+which is strong, and forget that a player can lose all of them, because no opponent tries to take them. Since targets are the values
+of the best moves, greedy games add positions to learn from, but the network does not learn to play greedily.
 
-Each weight has its own step size, from temporal coherence (Beal and Smith 1999): the size of the sum of its errors over the sum
-of their sizes, 1 while they agree, small once they cancel. Many games run in lockstep; a weight that several of them look up at
-once moves by the mean of what they ask for. Patterns that are their own mirror images keep one weight for both readings. Towards
-the end of a run all step sizes fall to nothing, which averages out the noise of the last games.
+Each weight has its own step size from temporal coherence (Beal and Smith 1999): the magnitude of the sum of its errors divided by
+the sum of their magnitudes, which is 1 while the errors agree and small when they cancel. The games are batched; a weight that
+several games look up in the same ply is updated by the mean of their updates. Mirror images of a pattern share one weight. At the
+end of a run all step sizes are annealed to 0, which averages out the noise of the last games.
 
-Several such networks learn side by side, each by its own games and on a thread of its own, and the mean of their weights is the
-result: since a value is a sum, it is the mean of their opinions, which is better than each of them and costs no more to ask.
+Several networks are trained in parallel, each on its own games and in its own thread, and the result is the mean of their weights.
+Because a value is a sum of weights, this network's sum is the mean of theirs: it plays better than each of them at the same cost.
 """
 
 from __future__ import annotations
@@ -28,66 +29,80 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from agents.base import Agent
-from agents.networks import Device
-from agents.ntuple.network import NTupleNetwork, mirrored_indices, ntuple_agent, straight_and_corner_groups, weights_per_stage
-from agents.search.board import embedded
-from agents.search.evaluation import Patterns, patterns_of
+from agents.board import embedded
+from agents.device import Device
+from agents.greedy import NOBODY
+from agents.ntuple.kernel import Patterns, patterns_of
+from agents.ntuple.layout import Layout, straight_and_corner_groups
+from agents.ntuple.network import NTupleNetwork, ntuple_agent
 from othello_env import Position, backend
-from othello_env.position import BLACK
-from training.checkpoints import TrainingDivergedError, checkpoint, write_checkpoint
-from training.run import Trainer, check_settings, run_trainer
-from training.td_kernel import ABSOLUTE_ERRORS, ERRORS, NOBODY, NUM_COLUMNS, Games, TDParams, play_and_learn
+from othello_env.batch import find_legal_moves
+from othello_env.position import BLACK, WHITE
+from training.checkpoints import (
+    Arrays,
+    TrainingDivergedError,
+    check_fits,
+    check_game_counts,
+    checkpoint,
+    read_counter,
+    read_sums,
+    write_checkpoint,
+)
+from training.run import Trainer, run_trainer
+from training.settings import check_settings
+from training.td_kernel import ABSOLUTE_ERRORS, ERRORS, NUM_COLUMNS, Games, TDParams, play_and_learn
 
 NETWORK_FILE: Final = "ntuple.safetensors"
 CHECKPOINT_KIND: Final = "td_ntuple checkpoint"
 METRICS: Final = ("mean_absolute_error",)
 
-# Moves of all games between two looks at the clock.
+# Plies per call of `Learner.advance`.
 _PLIES_PER_ADVANCE: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What a run depends on. The same settings give the same weights, whatever the number of threads."""
+    """Settings of a run. The same settings give the same weights, for any number of threads."""
 
     games: int = 400_000
-    """Games of self-play in all."""
+    """Number of self-play games."""
     seed: int = 0
-    """Seed of all randomness."""
+    """Seed of all random numbers; the same seed and settings give the same weights."""
     board_size: Literal[6, 8] = 8
-    """Squares along a side of the board."""
+    """Width and height of the board, in squares."""
     num_stages: int = 6
-    """Stages of the game that have their own weights."""
+    """Number of stages of the game, by number of discs, that have separate weights."""
     ensemble_size: int = 2
-    """Networks that learn side by side; the mean of their weights is the result. Each takes a thread."""
+    """Number of networks trained in parallel, each in its own thread; the result is the mean of their weights."""
     num_envs: int = 256
-    """Games that a network plays in lockstep. The first ones begin with random moves."""
+    """Number of games that each network plays at the same time."""
     margin_share: float = 0.8
-    """How much of a game's result is the disc difference, as a share of the board; the rest is who has won."""
+    """Weight of the disc difference in the result of a game, from 0 to 1; the rest is win, draw or loss."""
     random_plies: int = 8
-    """A game begins with 0 to so many random moves."""
+    """Maximum number of random plies at the start of a game; each game draws a number from 0 to this one."""
     greedy_share: float = 0.1
-    """Share of the games in which one side turns the most discs: so it is learned how all discs can be lost."""
+    """Fraction of games in which one player is greedy (maximizes flips), so that the network learns to avoid wipe-outs."""
     step_size: float = 6.0
-    """Step size of a weight whose errors all have one sign, shared by the look-ups of a position."""
+    """Initial step size of a weight, divided by the number of look-ups per position; temporal coherence reduces it."""
     annealing_fraction: float = 0.5
-    """Share of the run, at its end, in which the step sizes fall to nothing."""
+    """Fraction of the run, at its end, over which the step sizes fall linearly to 0."""
     epsilon: float = 0.1
-    """Chance that a move is random. What came before is drawn to the value of the best move all the same."""
+    """Probability of a random move. The learning target is the value of the best move in any case."""
     evaluate_every: int = 40_000
-    """Games between two evaluations."""
+    """Number of games between two evaluations against the baselines."""
+    keep_every: int = 0
+    """Number of games between two networks that are kept in files of their own, for tournaments; 0 keeps only the last network."""
 
     def check(self) -> None:
-        """Raise `ValueError` for a number that no run can use, with its name."""
+        """Raise `ValueError`, with the setting's name, for a value that no run can use."""
         check_settings(
             self,
             at_least_one=("ensemble_size", "num_envs", "num_stages"),
             positive=("step_size",),
-            shares=("greedy_share", "epsilon", "annealing_fraction", "margin_share"),
-            most_random_plies=self.board_size**2,
+            fractions=("greedy_share", "epsilon", "annealing_fraction", "margin_share"),
+            max_random_plies=self.board_size**2,
         )
         if self.num_stages > self.board_size**2 // 2:
             raise ValueError(f"num_stages {self.num_stages}: at most {self.board_size**2 // 2} on this board")
@@ -101,9 +116,9 @@ PRESETS: Final = {
 
 
 class Member:
-    """One of the networks that learn side by side, with its step sizes and games.
+    """A network of the ensemble, with its step sizes and games.
 
-    weights: [num_stages, stage_stride] float32, of each stage the weights and one of value 0 behind them. memory: see
+    weights: [num_stages, stage_stride] float32, for each stage its weights and a last one that is always 0. memory: see
     `td_kernel.learn`.
     """
 
@@ -116,7 +131,7 @@ class Member:
             opp=np.full(num_games, start[1]),
             side=np.full(num_games, BLACK, dtype=np.uint8),
             random_words=rng.integers(1, 1 << 63, size=num_games, dtype=np.uint64),
-            # The first games begin with different numbers of random moves: so there are always games of all stages.
+            # Different numbers of random plies in the first games, so that games of all stages are running at any time.
             random_plies=np.arange(num_games) * (settings.board_size**2 - 4) // num_games,
             greedy_side=np.full(num_games, NOBODY, dtype=np.uint8),
             previous=np.zeros((num_games, width), dtype=np.int32),
@@ -124,20 +139,29 @@ class Member:
             has_previous=np.zeros(num_games, dtype=np.bool_),
         )
 
-    def state(self) -> dict[str, npt.NDArray[Any]]:
+    def state(self) -> Arrays:
         """The arrays of a checkpoint."""
         return {"weights": self.weights, "errors": self.memory[:, [ERRORS, ABSOLUTE_ERRORS]], **self.games._asdict()}
 
-    def restore(self, arrays: dict[str, npt.NDArray[Any]], patterns: Patterns) -> None:
-        """Put back what `state` gave. Raises `ValueError` or `KeyError` for arrays that do not fit."""
-        kinds = [{name: (array.shape, array.dtype) for name, array in state.items()} for state in (arrays, self.state())]
-        if kinds[0] != kinds[1]:
-            raise ValueError("its arrays do not fit its settings")
+    def restore(self, arrays: Arrays, patterns: Patterns) -> None:
+        """Restore the result of `state`. Raises `ValueError` or `KeyError` for arrays that do not fit."""
+        state = self.state()
+        for name, array in state.items():
+            check_fits(name, arrays[name], array)
+        if unknown := arrays.keys() - state.keys():
+            raise ValueError(f"{min(unknown)}: expected no such array")
         own, opp, previous = arrays["own"], arrays["opp"], arrays["previous"]
         if ((own & opp) | ((own | opp) & ~patterns.geometry.full)).any() or not arrays["random_words"].all():
-            raise ValueError("its games are no games")
+            raise ValueError("its games are not valid")
+        if not (find_legal_moves(own, opp, board_size=8) & patterns.geometry.full).all():
+            raise ValueError("the player to move has no move in one of its games")
+        sides, previous_sides, greedy_sides = arrays["side"], arrays["previous_side"], arrays["greedy_side"]
+        if max(sides.max(), previous_sides.max()) > WHITE or greedy_sides.max() > NOBODY or arrays["random_plies"].min() < 0:
+            raise ValueError("the players of its games are not valid")
         if not 0 <= previous.min() <= previous.max() < self.weights.size:
-            raise ValueError("its games look up weights that there are not")
+            raise ValueError("its games look up weights that do not exist")
+        if not np.isfinite(arrays["errors"]).all() or (arrays["errors"][:, 1] < 0).any():
+            raise ValueError("its sums of errors are not finite, or negative")
         self.weights[:] = arrays["weights"]
         self.memory[:, [ERRORS, ABSOLUTE_ERRORS]] = arrays["errors"]
         for name, array in self.games._asdict().items():
@@ -145,82 +169,75 @@ class Member:
 
 
 class Learner:
-    """The networks that learn side by side: all that a checkpoint holds."""
+    """The ensemble of networks that are trained: everything that a checkpoint holds."""
 
     def __init__(self, settings: Settings, device: Device = "cpu") -> None:
-        """Raises `ValueError` for a device other than the CPU: looking up a few weights a position is no work for a GPU."""
+        """Raises `ValueError` for a GPU: a few table look-ups per position do not keep one busy."""
         settings.check()
         _check_device(device)
         self.settings = settings
         self.games_done = 0
         self.positions_done = 0
-        self._error_sum, self._num_errors = 0.0, 0  # since `take_metrics`
+        self._errors = np.zeros(2)  # sum of the absolute errors and their number, since `take_metrics`
         board_size = settings.board_size
-        self.groups = straight_and_corner_groups(board_size)
-        layout = self._network(np.zeros(settings.num_stages * weights_per_stage(self.groups, counts=True), dtype=np.float32))
-        self.patterns = patterns_of(layout)
-        self._num_lookups = layout.num_lookups
-        self._mirrored = np.arange(int(self.patterns.stage_stride), dtype=np.int32)
-        patterns_mirrored = mirrored_indices(self.groups, board_size)
-        self._mirrored[: len(patterns_mirrored)] = patterns_mirrored
+        self.layout = Layout(straight_and_corner_groups(board_size), board_size, num_stages=settings.num_stages, counts=True)
+        self.patterns = patterns_of(self.layout)
+        self._mirrored = np.append(self.layout.mirrored_indices(), self.layout.stage_size).astype(np.int32)
         start = Position.start(board_size)
         discs = np.uint64(embedded(start.own, board_size)), np.uint64(embedded(start.opp, board_size))
         self.params = TDParams(self.patterns, settings.margin_share, settings.epsilon, settings.random_plies, settings.greedy_share, *discs)
         rngs = np.random.default_rng(settings.seed).spawn(settings.ensemble_size)
         self.members = [Member(settings, self.patterns, discs, rng) for rng in rngs]
 
-    def _network(self, weights: npt.NDArray[np.float32]) -> NTupleNetwork:
-        settings = self.settings
-        return NTupleNetwork(self.groups, weights, settings.board_size, num_stages=settings.num_stages, counts=True)
-
     def network(self) -> NTupleNetwork:
-        """The mean of the networks as they are now. Raises `TrainingDivergedError` where weights are no finite numbers any more."""
+        """The mean of the ensemble. Raises `TrainingDivergedError` if a weight is not finite."""
         mean = np.stack([member.weights for member in self.members]).mean(axis=0, dtype=np.float64).astype(np.float32)
         try:
-            return self._network(mean[:, :-1].ravel())
+            return NTupleNetwork(self.layout, mean[:, :-1].ravel())
         except ValueError as error:
             raise TrainingDivergedError(f"training has diverged: {error}") from None
 
     @property
-    def computes_with(self) -> str:
+    def device_description(self) -> str:
         """See `training.run.Learner`."""
         return ""
 
     def advance(self) -> None:
-        """Play some moves in all games, and learn from each."""
+        """Play some plies in all games, and learn from each."""
         self.play(_PLIES_PER_ADVANCE)
 
     def play(self, num_plies: int) -> None:
-        """Play so many moves in all games, learn from each, and start new games where one ends."""
+        """Play a number of plies in all games, learn from each, and start a new game where one ends."""
         settings = self.settings
         remaining = max(0.0, 1 - self.games_done / settings.games)
-        settling = min(1.0, remaining / settings.annealing_fraction) if settings.annealing_fraction else 1.0
-        step_size = settings.step_size / self._num_lookups * settling
+        annealing = min(1.0, remaining / settings.annealing_fraction) if settings.annealing_fraction else 1.0
+        step_size = settings.step_size / self.layout.num_lookups * annealing
 
         totals = np.zeros((len(self.members), 3))
 
         def play_member(number: int) -> None:
             member = self.members[number]
             learning = (member.weights.reshape(-1), member.memory, self._mirrored, step_size)
-            play_and_learn(num_plies, totals[number], member.games, self.params, self._num_lookups, *learning)
+            play_and_learn(num_plies, totals[number], member.games, self.params, self.layout.num_lookups, *learning)
 
         backend.run_parts(play_member, len(self.members))
-        self.games_done += int(totals[:, 0].sum())
-        self._error_sum, self._num_errors = self._error_sum + float(totals[:, 1].sum()), self._num_errors + int(totals[:, 2].sum())
+        games, error_sum, num_errors = totals.sum(axis=0)
+        self.games_done += int(games)
+        self._errors += error_sum, num_errors
         self.positions_done += num_plies * settings.num_envs * len(self.members)
 
     def take_metrics(self) -> dict[str, float]:
         """See `training.run.Learner`."""
-        mean = self._error_sum / max(1, self._num_errors)
-        self._error_sum, self._num_errors = 0.0, 0
-        return {"mean_absolute_error": mean}
+        error_sum, num_errors = self._errors
+        self._errors[:] = 0
+        return {"mean_absolute_error": float(error_sum / max(1, num_errors))}
 
     def curve_agent(self) -> Agent:
-        """One move ahead."""
+        """The agent that looks one move ahead."""
         return ntuple_agent(self.network())
 
     def final_agents(self) -> Sequence[Agent]:
-        """One move ahead."""
+        """The agent that looks one move ahead."""
         return (self.curve_agent(),)
 
     def save_network(self, path: Path) -> None:
@@ -229,13 +246,12 @@ class Learner:
 
     def save(self, path: Path) -> None:
         """See `training.run.Learner`."""
-        self.network()  # raises where it has diverged
+        self.network()  # raises if it has diverged
         about = {
             "settings": asdict(self.settings),
             "games_done": self.games_done,
             "positions_done": self.positions_done,
-            "error_sum": self._error_sum,
-            "num_errors": self._num_errors,
+            "errors": self._errors.tolist(),
         }
         parts = {f"member {number}": member.state() for number, member in enumerate(self.members)}
         write_checkpoint(path, CHECKPOINT_KIND, parts=parts, about=about)
@@ -244,7 +260,7 @@ class Learner:
     def load(cls, path: Path, device: Device = "cpu") -> Learner:
         """Read a checkpoint.
 
-        Raises `CheckpointError` where the file is missing, damaged or of another kind, `ValueError` for a device that is not there.
+        Raises `CheckpointError` if the file is missing, damaged or of another kind, `ValueError` for a device that does not fit.
         """
         _check_device(device)
         with checkpoint(path, CHECKPOINT_KIND) as (parts, about):
@@ -252,24 +268,26 @@ class Learner:
             learner._restore(parts, about)
         return learner
 
-    def _restore(self, parts: dict[str, dict[str, npt.NDArray[Any]]], about: dict[str, Any]) -> None:
+    def _restore(self, parts: dict[str, Arrays], about: dict[str, Any]) -> None:
         if len(parts) != len(self.members):
             raise ValueError(f"it has {len(parts)} networks; expected {len(self.members)}")
         for number, member in enumerate(self.members):
             member.restore(parts[f"member {number}"], self.patterns)
         self.network()
-        self.games_done, self.positions_done = int(about["games_done"]), int(about["positions_done"])
-        self._error_sum, self._num_errors = float(about["error_sum"]), int(about["num_errors"])
+        self.games_done, self.positions_done = read_counter(about, "games_done"), read_counter(about, "positions_done")
+        num_running, board_size = len(self.members) * self.settings.num_envs, self.settings.board_size
+        check_game_counts(games_done=self.games_done, plies_done=self.positions_done, num_running=num_running, board_size=board_size)
+        self._errors = read_sums(about, "errors", 2)
 
 
 def _check_device(device: Device) -> None:
     if device == "cuda":
-        raise ValueError("device cuda: td_ntuple learns on the CPU alone, where looking up weights is fast; use --device auto or cpu")
+        raise ValueError("device cuda: td_ntuple runs on the CPU only; use --device auto or cpu")
 
 
 TRAINER: Final = Trainer(
     name="td_ntuple",
-    description="Train an n-tuple network by TD(0) self-play, then play it against the baselines.",
+    description="Train an n-tuple network by TD(0) self-play, then evaluate it against the baselines.",
     presets=PRESETS,
     new=Learner,
     load=Learner.load,

@@ -1,1 +1,1 @@
-"""N-tuple networks: tables of weights looked up by the contents of squares."""
+"""N-tuple networks: value functions that sum table entries, looked up by the contents of tuples of squares."""

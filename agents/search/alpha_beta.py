@@ -1,13 +1,12 @@
 """Alpha-beta search over any evaluation that is a sum of table entries or features, with exact endgames.
 
-Iterative deepening, null windows, a transposition table, moves in the order of their evaluation one move deep. A search of a given
-depth has the value that plain minimax has: depth counts discs placed, a pass costs none, and finished games count by their
-result. It visits millions of positions a second on one core. Needs numba (extra `[fast]`).
+Iterative deepening, null windows, a transposition table, moves sorted by their evaluation one ply deep. A search of a given depth has
+the value of plain minimax: depth counts placed discs, a pass costs none, and finished games count by their result. It visits millions
+of positions per second on one core. Needs numba (extra `[fast]`).
 """
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,11 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from agents.base import Moves, check_board_size
-from agents.heuristics import HeuristicEvaluator
-from agents.league import load_league_player
-from agents.ntuple.network import NTupleNetwork
-from agents.positional import Table, square_weights
-from agents.search.board import (
+from agents.board import (
     BOARD,
     EMPTY,
     NUM_SQUARES,
@@ -31,10 +26,16 @@ from agents.search.board import (
     final_score,
     flips_at,
     moves_on,
+    settle_on,
     squares_on_board,
     touching,
 )
-from agents.search.endgame import exact_value, principal_variation, run_interruptibly, value_of
+from agents.heuristics import HeuristicEvaluator
+from agents.league import load_league_player
+from agents.ntuple.network import NTupleNetwork
+from agents.positional import Table as SquareTable
+from agents.positional import square_weights
+from agents.search.endgame import exact_search, principal_variation, value_of
 from agents.search.evaluation import (
     LARGEST,
     SearchEvaluation,
@@ -44,25 +45,26 @@ from agents.search.evaluation import (
     network_evaluation,
     network_of_square_weights,
 )
+from agents.search.limits import check_count, check_seconds, node_limit, run_interruptibly
 from agents.search.transposition import (
     FINISHED,
     MAX_NODES,
     NO_SQUARE,
     NODES,
-    SEARCH,
     STOP,
     UNLIMITED,
+    Table,
     allocate,
     begin_search,
     best_square,
     depth_of,
     find,
-    finished_line,
-    line_at,
+    finished_pv,
     lower_bound,
     move_list,
     prepend,
     put_move,
+    pv_at,
     store,
     take_move,
     upper_bound,
@@ -70,46 +72,49 @@ from agents.search.transposition import (
 from othello_env import backend
 from othello_env.batch import PositionBatch
 from othello_env.bitboard import BitboardArray
-from othello_env.compiled import compiled_function, inlined, kernel, lowest_square, popcount
+from othello_env.compiled import Int, Square, Word, compiled_function, inlined, kernel, lowest_square, place, popcount
 from othello_env.position import Position
 
-# A game won by s discs counts this much plus s: more than every evaluation.
+# The value of a game won by s discs is this plus s: larger than every evaluation.
 WON: Final = 2 * LARGEST
 _INFINITY: Final = 4 * LARGEST
 
-# Two plies before the leaves, moves are in the order of the replies that they leave: cheaper than an evaluation.
+# Two plies before the leaves, moves are sorted by the number of replies, which costs less than an evaluation.
 _REPLY: Final = 8
 _FROM_TABLE: Final = 1 << 40
 
-# The depth that stands for exact play, and what is searched before it where there may be no time for it.
+# The depth that stands for the solver.
 _EXACT: Final = 64
-_QUICK_DEPTH: Final = 4
 
-_MOST_NODES: Final = (1 << 63) - 1
-
-# Positions that a thread takes at least.
+# The smallest number of positions per thread.
 _ROWS_PER_THREAD: Final = 2
+
+# Columns of the results of a search.
+_SQUARE: Final = 0
+_VALUE: Final = 1
+_DEPTH: Final = 2
+_NODES: Final = 3
 
 
 @inlined
-def _result(own: Any, opp: Any, board: Any) -> Any:
+def _result(own: Word, opp: Word, board: Word) -> Int:
     """The value of a finished game from the view of `own`."""
     score = final_score(own, opp, board, np.int64(1))
     return score + (WON if score > 0 else (-WON if score < 0 else 0))
 
 
 @inlined
-def _leaf_value(square: Any, flipped: Any, next_own: Any, next_opp: Any, board: Any, evaluation: Any) -> Any:
-    """The value of the position after a move, from the view of the side that made it. next_own: the other side's discs then."""
-    replies = moves_on(next_own, next_opp, board)
-    if replies == EMPTY and moves_on(next_opp, next_own, board) == EMPTY:
+def _leaf_value(square: Square, flipped: Word, next_own: Word, next_opp: Word, board: Word, evaluation: SearchEvaluation) -> Int:
+    """The value of the position after a move, from the view of the side that made it. next_own: discs of the other side."""
+    _, _, moves, passed = settle_on(next_own, next_opp, board)
+    if moves == EMPTY:
         return np.int64(_result(next_opp, next_own, board))
-    return afterstate_value(square, flipped, next_opp, next_own, replies, evaluation)
+    return afterstate_value(square, flipped, next_opp, next_own, EMPTY if passed else moves, evaluation)
 
 
 @compiled_function
-def _last_ply(own: Any, opp: Any, moves: Any, beta: Any, board: Any, memory: Any, evaluation: Any) -> Any:
-    """The highest value of the moves one ply before the end of the search, or one that is not below beta; and its square."""
+def _last_ply(own: Word, opp: Word, moves: Word, beta: Int, board: Word, table: Table, evaluation: SearchEvaluation) -> tuple[Int, Square]:
+    """The highest value of the moves one ply before the leaves, or one that is at least beta; and the square of the move."""
     look_at(own, opp, evaluation)
     best = np.int64(-_INFINITY)
     best_move = np.int64(NO_SQUARE)
@@ -119,8 +124,9 @@ def _last_ply(own: Any, opp: Any, moves: Any, beta: Any, board: Any, memory: Any
         move = rest & (EMPTY - rest)
         rest ^= move
         flipped = flips_at(own, opp, square)
-        memory[NODES] += ONE
-        value = _leaf_value(square, flipped, opp ^ flipped, own | move | flipped, board, evaluation)
+        next_own, next_opp = place(own, opp, move, flipped)
+        table[NODES] += ONE
+        value = _leaf_value(square, flipped, next_own, next_opp, board, evaluation)
         if value > best:
             best = value
             best_move = square
@@ -130,35 +136,35 @@ def _last_ply(own: Any, opp: Any, moves: Any, beta: Any, board: Any, memory: Any
 
 
 @compiled_function
-def _search(own: Any, opp: Any, alpha: Any, beta: Any, depth: Any, board: Any, memory: Any, evaluation: Any) -> Any:
-    """The value of a position from the view of `own`, the side to move: exact between alpha and beta, a bound on it elsewhere."""
-    memory[NODES] += ONE
-    if memory[NODES] >= memory[MAX_NODES]:
-        memory[STOP] = ONE
-    line = line_at(depth)
-    memory[line] = EMPTY
-    rest = moves_on(own, opp, board)
+def _search(own: Word, opp: Word, alpha: Int, beta: Int, depth: Int, board: Word, table: Table, evaluation: SearchEvaluation) -> Int:
+    """The value of a position from the view of `own`, the side to move: exact between alpha and beta, otherwise a bound."""
+    table[NODES] += ONE
+    if table[NODES] >= table[MAX_NODES]:
+        table[STOP] = ONE
+    pv = pv_at(depth)
+    table[pv] = EMPTY
+    mover, other, rest, passed = settle_on(own, opp, board)
     if rest == EMPTY:
-        if moves_on(opp, own, board) == EMPTY:
-            return np.int64(_result(own, opp, board))
-        return -_search(opp, own, -beta, -alpha, depth, board, memory, evaluation)
+        return np.int64(_result(own, opp, board))
+    if passed:
+        return -_search(mover, other, -beta, -alpha, depth, board, table, evaluation)
     if depth == 1:
-        value, square = _last_ply(own, opp, rest, beta, board, memory, evaluation)
-        memory[line] = ONE
-        memory[line + 1] = np.uint64(square)
+        value, square = _last_ply(own, opp, rest, beta, board, table, evaluation)
+        table[pv] = ONE
+        table[pv + 1] = np.uint64(square)
         return value
     null_window = beta - alpha == 1
     lower = np.int64(-_INFINITY)
     upper = np.int64(_INFINITY)
     remembered = np.int64(NO_SQUARE)
-    place = find(memory, own, opp)
-    if place:
-        remembered = best_square(memory, place)
-        # Bounds of another depth would make the value depend on the order of the search. With an open window there are few nodes,
-        # and they are searched again for the line.
-        if null_window and depth_of(memory, place) == depth:
-            lower = lower_bound(memory, place)
-            upper = upper_bound(memory, place)
+    entry = find(table, own, opp)
+    if entry:
+        remembered = best_square(table, entry)
+        # Bounds of another depth would make the value depend on the order of the search. The few nodes with an open window are
+        # searched again, for the principal variation.
+        if null_window and depth_of(table, entry) == depth:
+            lower = lower_bound(table, entry)
+            upper = upper_bound(table, entry)
             if lower >= beta or lower == upper:
                 return lower
             if upper <= alpha:
@@ -176,8 +182,7 @@ def _search(own: Any, opp: Any, alpha: Any, beta: Any, depth: Any, board: Any, m
         move = rest & (EMPTY - rest)
         rest ^= move
         flipped = flips_at(own, opp, square)
-        next_own = opp ^ flipped
-        next_opp = own | move | flipped
+        next_own, next_opp = place(own, opp, move, flipped)
         if square == remembered:
             key = np.int64(_FROM_TABLE)
         elif by_evaluation:
@@ -185,23 +190,22 @@ def _search(own: Any, opp: Any, alpha: Any, beta: Any, depth: Any, board: Any, m
         else:
             replies = moves_on(next_own, next_opp, board)
             key = -np.int64(_REPLY * popcount(replies) + popcount(touching(next_opp) & ~(next_own | next_opp) & board))
-        put_move(memory, moves, num_moves, key + _INFINITY, square, flipped)
+        put_move(table, moves, num_moves, key + _INFINITY, square, flipped)
         num_moves += 1
 
     best = np.int64(-_INFINITY)
     best_move = np.int64(NO_SQUARE)
     for i in range(num_moves):
-        square, flipped = take_move(memory, moves, i, num_moves)
-        next_own = opp ^ flipped
-        next_opp = own | flipped | (ONE << np.uint64(square))
+        square, flipped = take_move(table, moves, i, num_moves)
+        next_own, next_opp = place(own, opp, ONE << np.uint64(square), flipped)
         bound = max(alpha, best)
         if i == 0:
-            value = -_search(next_own, next_opp, -beta, -bound, depth - 1, board, memory, evaluation)
+            value = -_search(next_own, next_opp, -beta, -bound, depth - 1, board, table, evaluation)
         else:
-            value = -_search(next_own, next_opp, -bound - 1, -bound, depth - 1, board, memory, evaluation)
-            if bound < value < beta and memory[STOP] == EMPTY:
-                value = -_search(next_own, next_opp, -beta, -bound, depth - 1, board, memory, evaluation)
-        if memory[STOP] != EMPTY:
+            value = -_search(next_own, next_opp, -bound - 1, -bound, depth - 1, board, table, evaluation)
+            if bound < value < beta and table[STOP] == EMPTY:
+                value = -_search(next_own, next_opp, -beta, -bound, depth - 1, board, table, evaluation)
+        if table[STOP] != EMPTY:
             return np.int64(0)
         if value > best:
             best = value
@@ -209,104 +213,96 @@ def _search(own: Any, opp: Any, alpha: Any, beta: Any, depth: Any, board: Any, m
             if best >= beta:
                 break
             if best > alpha and not null_window:
-                prepend(memory, depth, square)
+                prepend(table, depth, square)
     if best > alpha:
         lower = max(lower, best)
     if best < beta:
         upper = min(upper, best)
-    store(memory, own, opp, lower, upper, best_move, depth)
+    store(table, own, opp, lower, upper, best_move, depth)
     return best
 
 
 @compiled_function
-def _search_root(own: Any, opp: Any, max_depth: Any, board: Any, memory: Any, evaluation: Any) -> Any:
-    """Deepen to the depth or until stopped: (square, value, depth) of the last search that was finished, depth 0 where none was.
-
-    The side to move must have a move.
-    """
+def _search_root(own: Word, opp: Word, max_depth: Int, board: Word, table: Table, evaluation: SearchEvaluation) -> tuple[Square, Int, Int]:
+    """Iterative deepening until stopped: (square, value, depth) of the last finished search. The side to move must have a move."""
     moves = moves_on(own, opp, board)
-    value, best_move = _last_ply(own, opp, moves, np.int64(_INFINITY), board, memory, evaluation)
-    finished = line_at(np.int64(FINISHED))
-    memory[finished] = ONE
-    memory[finished + 1] = np.uint64(best_move)
+    value, best_move = _last_ply(own, opp, moves, np.int64(_INFINITY), board, table, evaluation)
+    finished = pv_at(np.int64(FINISHED))
+    table[finished] = ONE
+    table[finished + 1] = np.uint64(best_move)
     depth = np.int64(1)
     max_depth = min(max_depth, popcount(board & ~(own | opp)))
     while depth < max_depth:
-        deeper = _search(own, opp, np.int64(-_INFINITY), np.int64(_INFINITY), depth + 1, board, memory, evaluation)
-        if memory[STOP] != EMPTY:
+        deeper = _search(own, opp, np.int64(-_INFINITY), np.int64(_INFINITY), depth + 1, board, table, evaluation)
+        if table[STOP] != EMPTY:
             break
         value = deeper
         depth += 1
         for word in range(depth + 1):
-            memory[finished + word] = memory[line_at(depth) + word]
-    return np.int64(memory[finished + 1]), value, depth
+            table[finished + word] = table[pv_at(depth) + word]
+    return np.int64(table[finished + 1]), value, depth
 
 
 @compiled_function
-def _solve_root(own: Any, opp: Any, board: Any, memory: Any) -> Any:
-    """The (square, value) of exact play, empty squares to the winner; means nothing where stopped."""
+def _solve_root(own: Word, opp: Word, board: Word, table: Table) -> tuple[Square, Int]:
+    """The (square, score) of perfect play, empty squares counted for the winner; meaningless where stopped."""
     num_squares = popcount(board)
-    value = value_of(own, opp, -num_squares, num_squares, board, np.int64(1), memory)
-    place = find(memory, own, opp)
-    if place:
-        return best_square(memory, place), value
+    value = value_of(own, opp, -num_squares, num_squares, board, np.int64(1), table)
+    entry = find(table, own, opp)
+    if entry:
+        return best_square(table, entry), value
     rest = moves_on(own, opp, board)
-    while rest != EMPTY and memory[STOP] == EMPTY:
+    while rest != EMPTY and table[STOP] == EMPTY:
         square = lowest_square(rest)
         rest &= rest - ONE
-        flipped = flips_at(own, opp, square)
-        next_own = opp ^ flipped
-        next_opp = own | flipped | (ONE << np.uint64(square))
-        if value_of(next_own, next_opp, -value, -value + 1, board, np.int64(1), memory) <= -value:
+        next_own, next_opp = place(own, opp, ONE << np.uint64(square), flips_at(own, opp, square))
+        if value_of(next_own, next_opp, -value, -value + 1, board, np.int64(1), table) <= -value:
             return np.int64(square), value
     return np.int64(NO_SQUARE), value
 
 
 @kernel
-def _choose(
+def _search_rows(
     own: BitboardArray,
     opp: BitboardArray,
-    legal: BitboardArray,
     results: npt.NDArray[np.int64],
-    limits: Any,
-    max_nodes: Any,
-    board: Any,
-    memory: BitboardArray,
-    evaluation: Any,
+    max_depth: int,
+    max_nodes: np.uint64,
+    board: Word,
+    table: Table,
+    evaluation: SearchEvaluation,
 ) -> None:
-    """Search each row that has a legal square, until stopped. results: [B, 3], of each row the best square, its value, the depth.
-
-    For exact play the value is the score, and the depth is `_EXACT`. limits: the depth, the number of empties from which on to play
-    perfectly, and 1 where the search may be stopped and has to have a move all the same, else 0.
-    """
-    max_depth, solver_empties, may_stop = limits
+    """Search each row, within the limits or until stopped, and write its results: [B, 4]. Each row must have a legal square."""
     for row in range(len(own)):
-        if legal[row] == EMPTY:
-            continue
-        begin_search(memory, max_nodes)
-        square, value, depth = np.int64(NO_SQUARE), np.int64(0), np.int64(_EXACT)
-        num_empties = popcount(board & ~(own[row] | opp[row]))
-        if may_stop or num_empties > solver_empties:
-            first_depth = max_depth if num_empties > solver_empties else min(max_depth, np.int64(_QUICK_DEPTH))
-            square, value, depth = _search_root(own[row], opp[row], first_depth, board, memory, evaluation)
-        if num_empties <= solver_empties:
-            memory[SEARCH] += ONE  # the bounds of an evaluation are none on the score
-            exact_square, exact_value = _solve_root(own[row], opp[row], board, memory)
-            if memory[STOP] == EMPTY:
-                square, value, depth = exact_square, exact_value, np.int64(_EXACT)
-        results[row, 0], results[row, 1], results[row, 2] = square, value, depth
-        if memory[STOP] != EMPTY and memory[NODES] < memory[MAX_NODES]:
+        begin_search(table, max_nodes)
+        square, value, depth = _search_root(own[row], opp[row], max_depth, board, table, evaluation)
+        results[row, _SQUARE], results[row, _VALUE], results[row, _DEPTH] = square, value, depth
+        results[row, _NODES] += np.int64(table[NODES])
+        if table[STOP] != EMPTY and table[NODES] < table[MAX_NODES]:
             return
+
+
+@kernel
+def _solve_rows(own: BitboardArray, opp: BitboardArray, results: npt.NDArray[np.int64], board: Word, table: Table) -> None:
+    """Solve each row and write its results, the depth being `_EXACT`; only the number of nodes where stopped."""
+    for row in range(len(own)):
+        begin_search(table, UNLIMITED)
+        square, value = _solve_root(own[row], opp[row], board, table)
+        results[row, _NODES] += np.int64(table[NODES])
+        if table[STOP] != EMPTY:
+            return
+        results[row, _SQUARE], results[row, _VALUE], results[row, _DEPTH] = square, value, _EXACT
 
 
 @dataclass(frozen=True, slots=True)
 class SearchReport:
-    """What a search found out.
+    """Result of a search.
 
-    square: the move. score: what the side to move can expect, in the units of the evaluation; the final score, empty squares to the
-    winner, where the game is decided. decided: whether the score is that of the end of the game: as perfect play has it where exact,
-    else what the line found leads to. exact: whether perfect play reaches this score. depth: discs that the search placed. pv: the
-    squares of the game that it expects, passes left out. nodes: positions visited. seconds: time taken.
+    square: the move. score: the value for the side to move, in the units of the evaluation; where decided, the final score of the
+    principal variation, empty squares counted for the winner. decided: whether the outcome (win, draw or loss) is proven. exact:
+    whether move and score are proven: no move reaches a higher final score. True with at most `solver` empty squares, unless the
+    solver ran out of `solver_seconds`, and where the search reached the end of the game. depth: number of placed discs. pv: principal
+    variation, the squares without passes. nodes: number of positions visited. seconds: time taken.
     """
 
     square: int
@@ -320,12 +316,20 @@ class SearchReport:
 
 
 class AlphaBetaAgent:
-    """Plays the move that a search finds best. Deterministic but for a limit of time; not for several threads at once.
+    """Plays the best move of a search. Deterministic unless a time limit is set. Not thread-safe.
 
-    evaluate: the evaluation for a board size, and the number by which its integers are too large; raises `ValueError` for a size
-    that it cannot evaluate. depth, seconds, nodes: where to stop, whichever comes first; a search is at least one move deep. solver:
-    with so many empties or fewer it plays perfectly. hash_mb: of the transposition table of each thread. board_size: the only one
-    that it can play, or None for any. Copies and pickles begin with empty tables, which makes no difference to their moves.
+    evaluate: returns the evaluation for a board size, and its scale; raises `ValueError` for a size that it cannot evaluate.
+
+    depth, seconds, nodes: limits of the search of a position; the first one that is reached ends it, after depth 1 at the earliest.
+
+    solver: with at most this many empty squares the agent plays perfectly. The limits above do not apply to the solver; 20 empty squares
+    take about a second, 24 about a minute. solver_seconds: time limit of the solver for a position, by default none. When it is over, the
+    agent searches the position within the limits above instead, and play may be imperfect: see `SearchReport.exact`.
+
+    hash_mb: size of the transposition table of each thread in MiB. Copies and pickles begin with empty tables, which makes no
+    difference to their moves.
+
+    board_size: the only board size that the agent plays, or None for any.
     """
 
     def __init__(
@@ -337,104 +341,146 @@ class AlphaBetaAgent:
         seconds: float | None = None,
         nodes: int | None = None,
         solver: int = 0,
+        solver_seconds: float | None = None,
         hash_mb: int = 16,
         board_size: int | None = None,
     ) -> None:
         if depth is None and seconds is None and nodes is None:
             raise ValueError("a search needs a limit: depth, seconds or nodes")
-        bounds = (("depth", depth, 1, NUM_SQUARES), ("nodes", nodes, 1, _MOST_NODES), ("solver", solver, 0, NUM_SQUARES))
-        for what, limit, least, most in bounds:
-            if limit is not None and not least <= limit <= most:
-                raise ValueError(f"{what}={limit}: expected {least} to {most}")
-        if seconds is not None and not 0 < seconds <= threading.TIMEOUT_MAX:
-            raise ValueError(f"seconds={seconds}: expected a positive number, at most {threading.TIMEOUT_MAX:g}")
+        check_count("depth", depth, 1, NUM_SQUARES)
+        check_count("solver", solver, 0, NUM_SQUARES)
+        check_seconds("seconds", seconds)
+        check_seconds("solver_seconds", solver_seconds)
+        if solver_seconds is not None and not solver:
+            raise ValueError(f"solver_seconds={solver_seconds} without a solver: expected solver=1 to {NUM_SQUARES} too")
         self.name = name
         self.board_size = board_size
         self._evaluate = evaluate
         self._evaluations: dict[int, tuple[SearchEvaluation, float]] = {}
+        self._depth = NUM_SQUARES if depth is None else depth
         self._seconds = seconds
-        self._nodes = np.uint64(UNLIMITED if nodes is None else nodes)
-        may_stop = seconds is not None or nodes is not None
-        self._limits = np.int64(NUM_SQUARES if depth is None else depth), np.int64(solver), np.int64(may_stop)
-        self._megabytes = hash_mb
+        self._nodes = node_limit("nodes", nodes)
+        self._solver = solver
+        self._solver_seconds = solver_seconds
+        self._hash_mb = hash_mb
         self._has_compiled = False
-        self._memories = [allocate(hash_mb)]
+        self._tables = [allocate(hash_mb)]
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_evaluations": {}, "_memories": [], "_has_compiled": False}
+        return {**self.__dict__, "_evaluations": {}, "_tables": [], "_has_compiled": False}
 
     def select_moves(self, positions: PositionBatch, rng: np.random.Generator) -> Moves:  # noqa: ARG002 (nothing is left to chance)
         """See `Agent`."""
-        if self._seconds is None:
-            num_parts = min(backend.num_threads(), len(positions) // _ROWS_PER_THREAD) or 1
-            squares = self._run(positions, num_parts)[0][:, 0]
-        else:  # one by one: the time is for each
-            squares = np.array([self._run(positions.take(np.array([row])), 1)[0][0, 0] for row in range(len(positions))], dtype=np.int64)
-        moves: Moves = np.append(squares_on_board(positions.board_size), positions.pass_square)[squares]
+        moves: Moves = np.append(squares_on_board(positions.board_size), positions.pass_square)[self._results(positions)[:, _SQUARE]]
         return moves
 
     def search(self, position: Position) -> SearchReport:
-        """Search one position and report. Raises `ValueError` where the side to move has no legal square."""
+        """Search one position. Raises `ValueError` where the side to move has no legal square."""
         if not position.legal_moves:
             raise ValueError(f"nothing to search: the side to move has no legal square in {position}")
         start = time.perf_counter()
-        results, scale = self._run(PositionBatch.from_positions([position]), 1)
-        square, value, depth = results[0].tolist()
-        memory = self._memories[0]
-        nodes = int(memory[NODES])
+        square, value, depth, nodes = self._results(PositionBatch.from_positions([position]))[0].tolist()
         squares = squares_on_board(position.board_size)
-        exact = depth == _EXACT
-        found = tuple(squares[finished_line(memory)].tolist())
-        line = self._exact_line(position, int(squares[square]), value) if exact else found
-        decided = exact or abs(value) >= WON or (value == 0 and depth == position.empties)
-        if decided and not exact:
-            value -= WON * ((value > 0) - (value < 0))
-            exact = depth == position.empties
-        elif not decided:
-            value /= scale
-        return SearchReport(line[0], value, decided, exact, min(depth, position.empties), line, nodes, time.perf_counter() - start)
+        score, exact = float(value), depth == _EXACT
+        if exact:
+            decided, pv = True, self._exact_pv(position, int(squares[square]), value)
+        else:
+            pv = tuple(squares[finished_pv(self._tables[0])].tolist())
+            reaches_the_end = depth == position.empties
+            decided = abs(value) >= WON or (value == 0 and reaches_the_end)
+            exact = decided and reaches_the_end
+            score = value - WON * ((value > 0) - (value < 0)) if decided else value / self._evaluation(position.board_size)[1]
+        return SearchReport(pv[0], score, decided, exact, min(depth, position.empties), pv, nodes, time.perf_counter() - start)
 
-    def _run(self, positions: PositionBatch, num_parts: int, *, warm_up: bool = False) -> tuple[npt.NDArray[np.int64], float]:
-        """Search all rows, in so many threads: the results of `_choose`, and the number by which values are too large."""
+    def _results(self, positions: PositionBatch) -> npt.NDArray[np.int64]:
+        """Square of the 8x8 board, value, depth and nodes of each row: [B, 4]; `NO_SQUARE` where there is no legal square."""
         check_board_size(self, positions.board_size)
-        if self._seconds is not None and not (warm_up or self._has_compiled):
-            # So that the compiler does not take the time.
-            self._run(PositionBatch.start(1, positions.board_size), 1, warm_up=True)
-            self._exact_line(Position.start(4), Position.start(4).legal_squares()[0], -10)
-        board_size = positions.board_size
+        self._evaluation(positions.board_size)
+        if not self._has_compiled and (self._seconds is not None or self._solver_seconds is not None):
+            self._compile(positions.board_size)
+        results = np.full((len(positions), 4), (NO_SQUARE, 0, 0, 0), dtype=np.int64)
+        rows = np.flatnonzero(positions.legal_moves)
+        self._solve(positions, rows[positions.empties[rows] <= self._solver], results, seconds=self._solver_seconds)
+        unsolved = rows[results[rows, _SQUARE] == NO_SQUARE]
+        self._search(positions, unsolved, results, depth=self._depth, seconds=self._seconds)
+        self._has_compiled = True
+        return results
+
+    def _evaluation(self, board_size: int) -> tuple[SearchEvaluation, float]:
+        """The evaluation for a board size, and its scale."""
         if board_size not in self._evaluations:
             self._evaluations[board_size] = self._evaluate(board_size)
-        evaluation, scale = self._evaluations[board_size]
-        own, opp = embedded(positions.own, board_size), embedded(positions.opp, board_size)
-        results = np.full((len(positions), 3), NO_SQUARE, dtype=np.int64)
-        limits = (np.int64(1), np.int64(0), np.int64(0)) if warm_up else self._limits
-        while len(self._memories) < num_parts:
-            self._memories.append(allocate(self._megabytes))
-        memories = self._memories[:num_parts]
+        return self._evaluations[board_size]
 
-        def choose(part: int) -> None:
+    def _compile(self, board_size: int) -> None:
+        """Compile what a search needs, so that the compiler takes no time from a limit."""
+        row, results = np.zeros(1, dtype=np.int64), np.zeros((1, 4), dtype=np.int64)
+        self._search(PositionBatch.start(1, board_size), row, results, depth=1, seconds=None)
+        if self._solver:
+            self._solve(PositionBatch.start(1, 4), row, results, seconds=None)
+            start = Position.start(4)
+            self._exact_pv(start, int(squares_on_board(4)[results[0, _SQUARE]]), int(results[0, _VALUE]))
+
+    def _search(
+        self, positions: PositionBatch, rows: npt.NDArray[np.int64], results: npt.NDArray[np.int64], *, depth: int, seconds: float | None
+    ) -> None:
+        """Search some rows within the limits, see `_search_rows`."""
+        evaluation, _ = self._evaluation(positions.board_size)
+        board = BOARD[positions.board_size]
+
+        def search(own: BitboardArray, opp: BitboardArray, found: npt.NDArray[np.int64], table: Table) -> None:
             private = evaluation._replace(indices=np.empty_like(evaluation.indices))
-            rows = slice(part * len(own) // num_parts, (part + 1) * len(own) // num_parts)
-            arrays = own[rows], opp[rows], positions.legal_moves[rows], results[rows]
-            _choose(*arrays, limits, self._nodes, BOARD[board_size], memories[part], private)
+            _search_rows(own, opp, found, depth, self._nodes, board, table, private)
 
-        run_interruptibly(lambda: backend.run_parts(choose, num_parts), memories, seconds=None if warm_up else self._seconds)
-        self._has_compiled = True
-        return results, scale
+        self._run(search, positions, rows, results, seconds=seconds)
 
-    def _exact_line(self, position: Position, move: int, score: int) -> tuple[int, ...]:
-        """A perfect game that begins with the move."""
-        memory = self._memories[0]
-        memory[MAX_NODES], memory[STOP] = UNLIMITED, 0
+    def _solve(
+        self, positions: PositionBatch, rows: npt.NDArray[np.int64], results: npt.NDArray[np.int64], *, seconds: float | None
+    ) -> None:
+        """Solve some rows, see `_solve_rows`."""
+        board = BOARD[positions.board_size]
+
+        def solve(own: BitboardArray, opp: BitboardArray, found: npt.NDArray[np.int64], table: Table) -> None:
+            _solve_rows(own, opp, found, board, table)
+
+        self._run(solve, positions, rows, results, seconds=seconds)
+
+    def _run(
+        self,
+        function: Callable[[BitboardArray, BitboardArray, npt.NDArray[np.int64], Table], None],
+        positions: PositionBatch,
+        rows: npt.NDArray[np.int64],
+        results: npt.NDArray[np.int64],
+        *,
+        seconds: float | None,
+    ) -> None:
+        """Call a function on the discs and results of some rows: in threads, or row by row where each has a time limit."""
+        if seconds is not None and len(rows) > 1:
+            for row in range(len(rows)):
+                self._run(function, positions, rows[row : row + 1], results, seconds=seconds)
+            return
+        num_parts = min(backend.num_threads(), len(rows) // _ROWS_PER_THREAD) or 1
+        while len(self._tables) < num_parts:
+            self._tables.append(allocate(self._hash_mb))
+        tables = self._tables[:num_parts]
+        own, opp = (embedded(discs[rows], positions.board_size) for discs in (positions.own, positions.opp))
+        found = results[rows]
+
+        def run(part: int) -> None:
+            chunk = slice(part * len(rows) // num_parts, (part + 1) * len(rows) // num_parts)
+            function(own[chunk], opp[chunk], found[chunk], tables[part])
+
+        run_interruptibly(lambda: backend.run_parts(run, num_parts), tables, seconds=seconds)
+        results[rows] = found
+
+    def _exact_pv(self, position: Position, move: int, score: int) -> tuple[int, ...]:
+        """A perfect game that begins with a move, after `_solve` of the position."""
+        table = self._tables[0]
+        table[STOP] = 0  # the time limit may have come to an end just after the search
         after = position.play(move)
-
-        def value(asked: Position, alpha: int, beta: int) -> int:
-            found = exact_value(asked, memory, alpha=alpha, beta=beta, scoring="empties_to_winner")
-            assert found is not None
-            return found
-
         same_side = after.side_to_move == position.side_to_move
-        return (move, *principal_variation(after, score if same_side else -score, value=value, memory=memory))
+        value = exact_search(table, "empties_to_winner")
+        return (move, *principal_variation(after, score if same_side else -score, value=value, table=table))
 
 
 Evaluation = Literal["swh", "heur", "bench", "heuristics"]
@@ -442,14 +488,14 @@ Evaluation = Literal["swh", "heur", "bench", "heuristics"]
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """What an agent evaluates with, made anew for each board size and in each process."""
+    """The source of an agent's evaluation, which is built for each board size and in each process."""
 
     network: NTupleNetwork | None = None
-    table: Table | None = None
+    square_table: SquareTable | None = None
 
     def __call__(self, board_size: int) -> tuple[SearchEvaluation, float]:
-        if self.table is not None:
-            return network_evaluation(network_of_square_weights(square_weights(self.table, board_size), board_size))
+        if self.square_table is not None:
+            return network_evaluation(network_of_square_weights(square_weights(self.square_table, board_size), board_size))
         if self.network is None:
             return feature_evaluation(HeuristicEvaluator(), board_size)
         return network_evaluation(self.network)
@@ -463,14 +509,14 @@ def alpha_beta_agent(
     seconds: float | None = None,
     nodes: int | None = None,
     solver: int = 0,
+    solver_seconds: float | None = None,
     hash_mb: int = 16,
 ) -> AlphaBetaAgent:
-    """An agent that searches with a network from a file, or with a built-in evaluation; 6 moves deep if no limit is given.
+    """Agent that searches with a network from a file, or with a built-in evaluation. Without a limit the depth is 6.
 
-    file: as `NTupleNetwork.save` writes it, or in the League's text format (`.txt`), seen from the mover. evaluation: a table of
-    square weights (`agents.positional`), "swh" if neither is named, or "heuristics". The rest: see
-    `AlphaBetaAgent`. Raises `ValueError` for impossible limits, and `CheckpointError` or `RecordFormatError` for a file that cannot
-    be used.
+    file: as `NTupleNetwork.save` writes it, or in the League's text format (`.txt`), seen from the mover. evaluation: a table of square
+    weights (`agents.positional`), by default "swh", or "heuristics". The others: see `AlphaBetaAgent`. Raises `ValueError` for impossible
+    limits, and `CheckpointError` or `RecordFormatError` for a bad file.
     """
     if file is not None and evaluation is not None:
         raise ValueError(f"a file and evaluation={evaluation}: expected one of them")
@@ -484,6 +530,7 @@ def alpha_beta_agent(
         network = NTupleNetwork.load(file)
     source = f"evaluation={evaluation}" if file is None else file.name
     limits = {"depth": depth, "seconds": seconds, "nodes": nodes, "solver": solver or None}
+    limits["solver_seconds"] = solver_seconds
     settings = "".join(f",{key}={value}" for key, value in limits.items() if value is not None)
     return AlphaBetaAgent(
         f"alpha_beta:{source}{settings}",
@@ -492,6 +539,7 @@ def alpha_beta_agent(
         seconds=seconds,
         nodes=nodes,
         solver=solver,
+        solver_seconds=solver_seconds,
         hash_mb=hash_mb,
         board_size=None if network is None else network.board_size,
     )

@@ -1,10 +1,7 @@
-"""Evaluations as compiled searches see them: a sum of table entries, in integers, that follows a move instead of starting anew.
+"""Evaluations in the form that compiled searches read: sums of table entries and weighted features, in integers.
 
-Whatever is a sum over patterns of squares fits: n-tuple networks, and tables of square weights as networks of whole rows. The
-index of a pattern in its table is linear in the contents of the squares, so the indices after a move are those before it plus
-what the new and the turned discs add; they are counted from the view of the side that moves, as `NTupleNetwork` has them. All moves
-of a position lead to the same stage, and numbers of moves and of discs are looked up in more tables. Weighted features
-(`agents.heuristics`) can be added to the sum.
+A sum over patterns of squares fits: n-tuple networks (`agents.ntuple`), and tables of square weights as networks whose tuples are
+the rows of the board. Weighted features (`agents.heuristics`) can be added to the sum.
 """
 
 from __future__ import annotations
@@ -14,6 +11,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from agents.board import NUM_SQUARES, moves_on
 from agents.heuristics import (
     FEATURE_COUNTS,
     Geometry,
@@ -23,48 +21,23 @@ from agents.heuristics import (
     odd_regions,
     potential_moves,
     stable_discs,
-    surroundings,
     x_squares,
 )
-from agents.ntuple.network import COUNT_LIMIT, COUNT_TABLE_SIZES, DISC_CLASS, FEWEST_DISCS, NTupleNetwork, table_sizes
-from agents.search.board import EMPTY, NUM_SQUARES, ONE, SIZE, embedded_geometry, embedded_square, moves_on
-from othello_env.compiled import compiled_function, inlined, lowest_square, popcount
+from agents.ntuple.kernel import Patterns, afterstate_indices, padded_weights, patterns_of, position_indices
+from agents.ntuple.layout import Layout
+from agents.ntuple.network import NTupleNetwork
+from othello_env.compiled import Square, Word, compiled_function, inlined, popcount
 
 # Sums stay below this, so that a search can tell them from the results of finished games.
 LARGEST: Final = 1 << 27
 _LARGEST_SCALE: Final = 1e100  # for weights that are all but 0
 
-_LOW_BYTE: Final = np.uint64(0xFF)
-
-# Patterns come in whole vectors of so many, the last ones with weights of 0.
-_VECTOR: Final = 16
-
-
-class Patterns(NamedTuple):
-    """Where a network looks up weights, in the form that compiled code reads. K is the number of look-ups, padded to whole vectors.
-
-    row_indices: [8, 256, K] int32, what an own row of the board adds to each pattern's index, by the row's discs as a byte; the
-    other side's discs subtract the same. square_indices: [64, K] int32, the same for one disc. empty_indices: [K] int32, the indices
-    on the empty board, in the first stage. stage_stride: the weights of a stage and, behind them, the one of value 0 that padding
-    looks up. num_stages, num_squares: of the network. counts: the place among the K of the first table that is looked up by numbers,
-    or -1. geometry: of the board.
-    """
-
-    row_indices: npt.NDArray[np.int32]
-    square_indices: npt.NDArray[np.int32]
-    empty_indices: npt.NDArray[np.int32]
-    stage_stride: np.int64
-    num_stages: np.int64
-    num_squares: np.int64
-    counts: np.int64
-    geometry: Geometry
-
 
 class SearchEvaluation(NamedTuple):
     """An evaluation in the form that compiled searches read.
 
-    patterns: where it looks. weights: [num_stages * stage_stride] int32. indices: [2, K] int32, room for the search: the indices of
-    a position, and of an afterstate. feature_weights: [F] int32, in the order of `FEATURES`, or [0].
+    patterns: the look-ups. weights: [num_stages * stage_stride] int32, of the patterns. indices: [2, K] int32, scratch space of the
+    search: the indices of a position, and of an afterstate. feature_weights: [F] int32, in the order of `FEATURES`, or [0].
     """
 
     patterns: Patterns
@@ -87,58 +60,24 @@ _DISCS: Final = FEATURES.index("discs")
 _ODD_REGIONS: Final = FEATURES.index("odd_regions")
 
 
-def patterns_of(network: NTupleNetwork) -> Patterns:
-    """Where a network looks up its weights, which `padded_weights` lays out to fit."""
-    board_size, num_tuples = network.board_size, network.num_tuples
-    alone = NTupleNetwork(network.groups, np.zeros(sum(table_sizes(network.groups)), dtype=np.float32), board_size)  # without stages
-    padded = -(-network.num_lookups // _VECTOR) * _VECTOR
-    empty = np.zeros(1, dtype=np.uint64)
-    square_indices = np.zeros((NUM_SQUARES, padded), dtype=np.int32)
-    empty_indices = np.full(padded, network.stage_size, dtype=np.int32)
-    empty_indices[:num_tuples] = alone.indices(empty, empty)[0]
-    empty_indices[num_tuples : network.num_lookups] = network.count_table_starts
-    discs = np.left_shift(ONE, np.arange(board_size**2, dtype=np.uint64))
-    with_disc = alone.indices(discs, np.zeros_like(discs))
-    for square in range(board_size**2):
-        square_indices[embedded_square(square, board_size), :num_tuples] = with_disc[square] - empty_indices[:num_tuples]
-    rows = np.arange(256)[:, None] >> np.arange(SIZE) & 1
-    row_indices = np.stack([rows @ square_indices[SIZE * row : SIZE * (row + 1)] for row in range(SIZE)]).astype(np.int32)
-    return Patterns(
-        row_indices,
-        square_indices,
-        empty_indices,
-        np.int64(network.stage_size + 1),
-        np.int64(network.num_stages),
-        np.int64(board_size**2),
-        np.int64(num_tuples if network.counts else -1),
-        embedded_geometry(board_size),
-    )
-
-
-def padded_weights(network: NTupleNetwork) -> npt.NDArray[np.floating]:
-    """The weights with one of value 0 behind each stage: [num_stages * stage_stride]."""
-    by_stage = network.weights.reshape(network.num_stages, network.stage_size)
-    return np.pad(by_stage, ((0, 0), (0, 1))).ravel()
-
-
 def network_evaluation(network: NTupleNetwork) -> tuple[SearchEvaluation, float]:
-    """A network for compiled search, and the number by which the integers are too large."""
-    sizes = [*table_sizes(network.groups), *(COUNT_TABLE_SIZES if network.counts else ())]
-    lookups = [*map(len, network.groups), *([1] * len(network.count_table_starts))]
-    tables = np.split(np.abs(network.weights).reshape(network.num_stages, -1).max(axis=0), np.cumsum(sizes)[:-1])
-    largest = sum(number * float(table.max()) for number, table in zip(lookups, tables, strict=True))
-    scale = _scale(largest, network.num_lookups)
-    patterns = patterns_of(network)
-    weights = np.rint(padded_weights(network).astype(np.float64) * scale).astype(np.int32)
+    """The evaluation of a network, and the scale: the factor by which its integers are larger than the network's values."""
+    layout = network.layout
+    starts = np.cumsum(layout.table_sizes)[:-1]
+    tables = np.split(np.abs(network.weights).reshape(layout.num_stages, -1).max(axis=0), starts)
+    largest = sum(lookups * float(table.max()) for lookups, table in zip(layout.lookups_per_table, tables, strict=True))
+    scale = _scale(largest, layout.num_lookups)
+    patterns = patterns_of(layout)
+    weights = np.rint(padded_weights(layout, network.weights).astype(np.float64) * scale).astype(np.int32)
     indices, no_features = np.zeros((2, len(patterns.empty_indices)), dtype=np.int32), np.zeros(0, dtype=np.int32)
     return SearchEvaluation(patterns, weights, indices, no_features), scale
 
 
 def feature_evaluation(evaluator: HeuristicEvaluator, board_size: int) -> tuple[SearchEvaluation, float]:
-    """Weighted features for compiled search, and the number by which the integers are too large."""
+    """The evaluation by weighted features, and the scale, as `network_evaluation` returns them."""
     feature_weights = np.array([getattr(evaluator, name) for name in FEATURES])
     scale = _scale(NUM_SQUARES * float(np.abs(feature_weights).sum()), len(FEATURES))
-    network = NTupleNetwork((((0,),),), np.zeros(3), board_size)
+    network = NTupleNetwork(Layout((((0,),),), board_size), np.zeros(3))
     evaluation, _ = network_evaluation(network)
     none = slice(0, 0)
     patterns = evaluation.patterns._replace(
@@ -157,80 +96,32 @@ def feature_evaluation(evaluator: HeuristicEvaluator, board_size: int) -> tuple[
 
 
 def _scale(largest: float, num_terms: int) -> float:
-    """The number that brings sums of at most `largest` near `LARGEST` and, rounding of each term included, not above it."""
+    """The factor that brings sums of at most `largest` close to `LARGEST` but, with each term rounded, not above it."""
     return min((LARGEST - num_terms) / largest, _LARGEST_SCALE) if largest else 1.0
 
 
 def network_of_square_weights(table: npt.NDArray[np.floating], board_size: int = 8) -> NTupleNetwork:
-    """A table of one weight for each square as a network of whole rows. table: [n*n], of an own disc; the other's count minus that."""
+    """A network with the values of square weights, its tuples the rows of the board.
+
+    table: [n*n], the weight of an own disc; an opponent's disc counts minus the weight.
+    """
     contents = np.arange(3**board_size)[:, None] // 3 ** np.arange(board_size)[::-1] % 3 - 1
     rows = table.reshape(board_size, board_size)
     groups = tuple((tuple(range(row * board_size, (row + 1) * board_size)),) for row in range(board_size))
-    return NTupleNetwork(groups, np.concatenate([contents @ row for row in rows]), board_size)
+    return NTupleNetwork(Layout(groups, board_size), np.concatenate([contents @ row for row in rows]))
 
 
 @inlined
-def position_indices(own: Any, opp: Any, num_discs: Any, patterns: Any, here: Any) -> None:
-    """Write what is looked up for a position into `here`, in the stage of afterstates of so many discs; not by numbers."""
-    span = patterns.num_squares - FEWEST_DISCS + 1
-    stage = max(num_discs - FEWEST_DISCS, 0) * patterns.num_stages // span
-    start = np.int32(stage * patterns.stage_stride)
-    for k in range(len(here)):
-        here[k] = patterns.empty_indices[k] + start
-    for row in range(SIZE):
-        shift = np.uint64(SIZE * row)
-        own_row = patterns.row_indices[row, np.int64((own >> shift) & _LOW_BYTE)]
-        opp_row = patterns.row_indices[row, np.int64((opp >> shift) & _LOW_BYTE)]
-        for k in range(len(here)):
-            here[k] += own_row[k] - opp_row[k]
-
-
-@inlined
-def _pair_entry(rows: Any, columns: Any) -> Any:
-    """The entry of a table by how many squares two sets have."""
-    return np.int32(COUNT_LIMIT * min(popcount(rows), COUNT_LIMIT - 1) + min(popcount(columns), COUNT_LIMIT - 1))
-
-
-@inlined
-def look_up_counts(own: Any, opp: Any, replies: Any, patterns: Any, indices: Any) -> None:
-    """Add what is looked up by numbers to `indices`, as `NTupleNetwork` has it. replies: the moves of `opp`."""
-    geometry = patterns.geometry
-    moves = moves_on(own, opp, geometry.full)
-    frontier = surroundings((own | opp) ^ geometry.full, geometry)
-    indices[patterns.counts] += np.int32(COUNT_LIMIT**2) * DISC_CLASS[popcount(own)] + _pair_entry(replies, moves)
-    indices[patterns.counts + 1] += _pair_entry(own & frontier, opp & frontier)
-
-
-@inlined
-def afterstate_indices(square: Any, flipped: Any, own: Any, opp: Any, replies: Any, patterns: Any, here: Any, after: Any) -> None:
-    """Write what is looked up after a move into `after`, `here` being what is looked up before it, in the stage after it.
-
-    own, opp: the discs after the move, of the side that made it and of the other. replies: the other side's moves.
-    """
-    disc = patterns.square_indices[square]
-    for k in range(len(after)):
-        after[k] = here[k] + disc[k]
-    rest = flipped
-    while rest != EMPTY:
-        disc = patterns.square_indices[lowest_square(rest)]
-        rest &= rest - ONE
-        for k in range(len(after)):
-            after[k] += 2 * disc[k]
-    if patterns.counts >= 0:
-        look_up_counts(own, opp, replies, patterns, after)
-
-
-@inlined
-def look_at(own: Any, opp: Any, evaluation: Any) -> None:
-    """Make `afterstate_value` know the position whose moves it is asked about."""
+def look_at(own: Word, opp: Word, evaluation: SearchEvaluation) -> None:
+    """Prepare `afterstate_value` for the moves of a position."""
     position_indices(own, opp, popcount(own | opp) + 1, evaluation.patterns, evaluation.indices[0])
 
 
 @inlined
-def afterstate_value(square: Any, flipped: Any, own: Any, opp: Any, replies: Any, evaluation: Any) -> Any:
-    """The value of the position after a move, from the view of the side that made it; `look_at` has seen the one before.
+def afterstate_value(square: Square, flipped: Word, own: Word, opp: Word, replies: Word, evaluation: SearchEvaluation) -> Any:
+    """The value of the afterstate of a move, from the view of the side that made it. Call `look_at` with the position first.
 
-    own, opp: the discs after the move, of the side that made it and of the other. replies: the other side's moves.
+    own, opp: the discs after the move, of the side that made it and of the other side. replies: the legal moves of `opp`.
     """
     here, after = evaluation.indices[0], evaluation.indices[1]
     afterstate_indices(square, flipped, own, opp, replies, evaluation.patterns, here, after)
@@ -243,8 +134,8 @@ def afterstate_value(square: Any, flipped: Any, own: Any, opp: Any, replies: Any
 
 
 @compiled_function
-def _feature_value(own: Any, opp: Any, replies: Any, weights: Any, geometry: Any) -> Any:
-    """The weighted sum of `FEATURES`, as `HeuristicEvaluator` has it."""
+def _feature_value(own: Word, opp: Word, replies: Word, weights: npt.NDArray[np.int32], geometry: Geometry) -> Any:
+    """The weighted sum of `FEATURES`, as in `HeuristicEvaluator`."""
     value = np.int64(0)
     if weights[_CORNERS]:
         value += weights[_CORNERS] * (popcount(own & geometry.corners) - popcount(opp & geometry.corners))

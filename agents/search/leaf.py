@@ -1,7 +1,7 @@
-"""What a tree search asks at its leaves: a policy and a value for many positions at once.
+"""Evaluators of the leaves of a tree search: a policy and a value for each position of a batch.
 
-An evaluator is a pure function of positions and a generator; a policy-value network fits the protocol as well as random playouts
-or a value function of afterstates do.
+An evaluator is a pure function of positions and a generator. Policy-value networks, random playouts and value functions of
+afterstates implement the protocol.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from agents.xorshift import below, mixed, next_word
 from othello_env import backend
 from othello_env.batch import Afterstates, PositionBatch
 from othello_env.bitboard import BitboardArray
-from othello_env.compiled import GEOMETRY, flips, kernel, legal_moves, popcount, unpacked
+from othello_env.compiled import GEOMETRY, flips, kernel, place, popcount, settle, unpacked
 
-# A playout takes some two microseconds, handing rows to a thread a hundred.
+# A playout takes about two microseconds, handing rows to a thread a hundred.
 _PLAYOUTS_PER_THREAD: Final = 128
 
 _MOST_ROLLOUTS: Final = 1_000_000
@@ -29,10 +29,10 @@ _ONE: Final = np.uint64(1)
 
 
 class Evaluation(NamedTuple):
-    """What an evaluator says of L positions, each from the view of its side to move.
+    """The evaluation of L positions, each from the view of its side to move.
 
-    policy_logits: [L, A] float32 with A = n*n + 1, not normalised; only the entries of legal squares count, and -inf is as good
-    as no chance. None stands for a uniform policy. values: [L] float32 from -1, a loss, to 1, a win.
+    policy_logits: [L, A] float32 with A = n*n + 1, not normalized; only the entries of legal squares are read, and -inf means
+    probability 0. None stands for a uniform policy. values: [L] float32 from -1, a loss, to 1, a win.
     """
 
     policy_logits: npt.NDArray[np.float32] | None
@@ -40,13 +40,13 @@ class Evaluation(NamedTuple):
 
 
 class Evaluator(Protocol):
-    """Whatever judges positions for a tree search."""
+    """Protocol of everything that evaluates positions for a tree search."""
 
     def evaluate(self, positions: PositionBatch, rng: np.random.Generator) -> Evaluation:
-        """Judge each position.
+        """Evaluate each position.
 
-        positions: [L], at least one; in each the side to move has a move. They must be left as they are, and all randomness be
-        taken from `rng`. The answer for a position should not depend on the others, except for the random numbers that it gets.
+        positions: [L], at least one, not to be changed; in each the side to move has a legal move. rng: the source of all randomness.
+        The evaluation of a position should depend on the other positions only by the random numbers that it gets.
         """
         ...
 
@@ -55,8 +55,8 @@ class Evaluator(Protocol):
 class RolloutEvaluator:
     """Uniformly random playouts: the value is their mean outcome, the policy is uniform.
 
-    rollouts: playouts a position. Each position takes 64 random bits from the generator, in order, and nothing else decides how
-    its playouts go. Raises `ValueError` for fewer than one.
+    rollouts: number of playouts per position. Each position takes 64 random bits from the generator, in order, which determine its
+    playouts. Raises `ValueError` for fewer than one.
     """
 
     rollouts: int = 1
@@ -77,11 +77,10 @@ class RolloutEvaluator:
 
 @dataclass(frozen=True, slots=True)
 class AfterstateEvaluator:
-    """A value function of afterstates, such as an n-tuple network's, looked at one move deep.
+    """A one-ply search with a value function of afterstates, such as an n-tuple network.
 
-    The policy is the softmax of the afterstates' values, divided by `temperature`; the value is that of the best afterstate,
-    divided by `scale` and squeezed into -1 to 1 by tanh. value_function: as `evaluate` of `AfterstateAgent`. Raises `ValueError`
-    for a temperature or a scale that is not positive.
+    The policy is the softmax of the values of the afterstates divided by `temperature`. The value is tanh of the highest value divided
+    by `scale`. value_function: as `evaluate` of `AfterstateAgent`. Raises `ValueError` for a temperature or a scale that is not positive.
     """
 
     value_function: Callable[[Afterstates], Values]
@@ -119,26 +118,19 @@ def _play_out(
         state = mixed(seeds[row]) | _ONE  # the one state that xorshift never leaves is 0
         total = 0
         for _ in range(rollouts):
-            mover, other, flipped_view = own[row], opp[row], False
-            passed = False
-            while True:
-                moves = legal_moves(mover, other, geometry)
-                if moves == 0:
-                    if passed:
-                        break
-                    passed = True
-                else:
-                    passed = False
-                    state = next_word(state)
-                    rank = below(state, np.uint64(popcount(moves)))
-                    while rank > 0:
-                        moves &= moves - _ONE
-                        rank -= _ONE
-                    move = moves & (~moves + _ONE)
-                    placed = move | flips(mover, other, move, geometry)
-                    mover, other = mover | placed, other & ~placed
-                mover, other, flipped_view = other, mover, not flipped_view
+            mover, other, moves, passed = settle(own[row], opp[row], geometry)
+            same_view = not passed  # whether the mover is the side to move of the row
+            while moves != 0:
+                state = next_word(state)
+                rank = below(state, np.uint64(popcount(moves)))
+                while rank > 0:
+                    moves &= moves - _ONE
+                    rank -= _ONE
+                move = moves & (~moves + _ONE)
+                mover, other = place(mover, other, move, flips(mover, other, move, geometry))
+                mover, other, moves, passed = settle(mover, other, geometry)
+                same_view = same_view if passed else not same_view
             difference = popcount(mover) - popcount(other)
             outcome = np.int64(difference > 0) - np.int64(difference < 0)
-            total += -outcome if flipped_view else outcome
+            total += outcome if same_view else -outcome
         values[row] = total / rollouts

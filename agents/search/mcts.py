@@ -1,11 +1,11 @@
-"""Tree search for many games in lockstep, by PUCT (Silver et al. 2018) or by Gumbel AlphaZero's params (Danihelka et al. 2022).
+"""Batched Monte Carlo tree search: PUCT (Silver et al. 2018) or Gumbel AlphaZero (Danihelka et al. 2022).
 
-Each simulation walks from the root of its game's tree to a position that is not in the tree yet, adds it, and asks an `Evaluator`
-about it; the leaves of all games go to the evaluator in one call. Trees are rows of flat arrays, and compiled loops that handle each
-game alone walk through them: see `agents.search.tree`.
+Each simulation selects a path from the root to a position that is not in the tree yet and adds it as a leaf. One call of an
+`Evaluator` evaluates the leaves of all games; then they are expanded and their values backed up. Trees are rows of flat arrays that
+compiled loops work on, see `agents.search.tree`.
 
-In a tree passes happen by themselves, so a side may move twice in a row: a value changes sign where the side to move does. A
-finished game has its exact result, and no evaluator sees it.
+Passes are automatic in a tree, so a side may move twice in a row: a value changes sign where the side to move changes. A finished game
+has its exact result and is never evaluated.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from agents.base import Moves, check_board_size
+from agents.board import mixed_result
 from agents.ntuple.network import NTupleEvaluator, NTupleNetwork
 from agents.search.leaf import AfterstateEvaluator, Evaluation, Evaluator, RolloutEvaluator
 from agents.search.tree import (
@@ -31,11 +32,11 @@ from agents.search.tree import (
     NODE_BYTES,
     SearchParams,
     Tree,
-    count_again,
     expand_roots,
     extract_results,
     gather_leaves,
     init_roots,
+    rebuild_edge_statistics,
     rebuild_nodes,
     simulate,
 )
@@ -46,26 +47,26 @@ from othello_env.compiled import GEOMETRY
 
 Method = Literal["puct", "gumbel"]
 
-# Memory for trees at a time, in bytes; more games are searched one group after the other. See `Tree` for what a game takes.
+# Maximum memory for trees in bytes; more games than that are searched in groups. See `Tree` for the memory per game.
 TREE_MEMORY: Final = 512 << 20
 
-# A simulation takes some microseconds a game, handing games to a thread a hundred.
+# A simulation takes a few microseconds per game, handing games to a thread a hundred.
 _ROWS_PER_THREAD: Final = 128
 
 _MOST_SIMULATIONS: Final = 10_000_000  # edges are counted in 32 bits
 _MOST_SCALE: Final = 1e6
 # Gumbel noise that is switched off still breaks ties.
 _TIE_NOISE: Final = 1e-9
-# What played best with one random playout a simulation, where values are far noisier than a network's.
+# Tuned with one random playout per simulation, whose values are far noisier than those of a network.
 _ROLLOUT_PB_C_INIT: Final = 2.0
 _ROLLOUT_VALUE_SCALE: Final = 0.1
 _ROLLOUT_MAXVISIT_INIT: Final = 20.0
-# By which the sums of n-tuple networks are divided to make a policy of them.
+# Divides the sums of n-tuple networks before the softmax.
 _NETWORK_TEMPERATURE: Final = 0.5
 
-# Of the nodes, what does not follow from where they are in a tree.
+# Fields of the nodes that do not follow from the shape of the tree.
 _NODE_FIELDS: Final = ("parent_edge", "value", "visits", "value_sum")
-# Numbers in a checkpoint are no further from 0 than this.
+# Bound on the absolute values of numbers in a checkpoint.
 _LARGEST: Final = 1e30
 
 _UNIFORM: Final = np.empty((0, 0), dtype=np.float32)
@@ -73,22 +74,22 @@ _UNIFORM: Final = np.empty((0, 0), dtype=np.float32)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchSettings:
-    """How to search. Raises `ValueError` for impossible values.
+    """Settings of a search. Raises `ValueError` for impossible values.
 
-    simulations: walks through the tree a game, at least 1. method: "puct" or "gumbel". leaves_per_call: the most leaves of one
-    game that the evaluator gets in one call; with 1 the search is the plain sequential one. PUCT takes the further ones while it
-    counts those on their way as lost (virtual loss); Gumbel takes them from one phase of the sequential halving.
+    simulations: number of simulations per game, at least 1. method: "puct" or "gumbel". leaves_per_call: maximum number of leaves of
+    one game per call of the evaluator; 1 is the plain sequential search. PUCT selects further leaves with virtual losses for pending
+    simulations; Gumbel selects them within one phase of sequential halving.
 
-    PUCT adds exploration(N) * prior * sqrt(N) / (1 + n) to an edge's mean value, where N and n count the visits of the node and
-    of the edge, and exploration(N) = pb_c_init + log((1 + N + pb_c_base) / pb_c_base). An edge without visits has the node's mean value
-    minus `fpu_reduction`. dirichlet_fraction: the share of Dirichlet(dirichlet_alpha) noise in the root's prior, for self-play.
+    PUCT maximizes the mean value of an edge plus exploration(N) * prior * sqrt(N) / (1 + n), where N and n are the visits of the node
+    and of the edge, and exploration(N) = pb_c_init + log((1 + N + pb_c_base) / pb_c_base). An edge without visits has the mean value of
+    the node minus `fpu_reduction`. dirichlet_fraction: share of Dirichlet(dirichlet_alpha) noise in the prior of the root, for self-play.
 
     Gumbel considers the `max_num_considered_actions` moves with the highest logit plus `gumbel_scale` times Gumbel noise (0: the
-    highest logits, ties at random), and halves them in turn; a value counts (maxvisit_init + n) * value_scale times against a
-    logit, where n is the number of visits of the most visited move.
+    highest logits, ties broken at random) by sequential halving. The weight of a value against a logit is (maxvisit_init + n) *
+    value_scale, where n is the number of visits of the most visited move.
 
-    margin_share: how much of the value of a finished game is the disc difference, as a share of the board and with the empty squares
-    for the winner; the rest is who has won. It must be what the evaluator's values mean.
+    margin_share: see `agents.board.mixed_result`, for the values of finished games. The values of the evaluator must have the same
+    meaning.
     """
 
     simulations: int
@@ -109,7 +110,7 @@ class SearchSettings:
         if self.method not in get_args(Method):
             raise ValueError(f"method {self.method!r}: expected one of {', '.join(get_args(Method))}")
         for name in ("simulations", "leaves_per_call", "max_num_considered_actions"):
-            if getattr(self, name) < 1:
+            if not getattr(self, name) >= 1:
                 raise ValueError(f"{name} {getattr(self, name)}: must be at least 1")
         for name in ("pb_c_init", "fpu_reduction", "gumbel_scale", "value_scale", "maxvisit_init"):
             if not 0 <= getattr(self, name) < math.inf:
@@ -128,13 +129,13 @@ class SearchSettings:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SearchResult:
-    """What a search found. All values are from the view of the root's side to move.
+    """Result of a search. All values are from the view of the side to move at the root.
 
-    visit_counts: [B, A] int32, of the moves; all 0 where there was nothing to search: one legal move, a pass, a finished game.
-    root_values: [B] float32, the mean value of all simulations and of the root's own evaluation; that evaluation alone where
-    nothing was searched, the result where the game is over. q_values: [B, A] float32, mean values of the moves, NaN where a
-    move has no visit. policy: [B, A] float32, the share of visits (PUCT) or the improved policy (Gumbel); 0 for illegal moves.
-    moves: [B] int64, the most visited move, or what sequential halving leaves; the pass where nothing else is legal.
+    visit_counts: [B, A] int32, of the moves; all 0 where nothing is searched: one legal move, a pass, a finished game.
+    root_values: [B] float32, the mean of the evaluation of the root and the values of all simulations; the evaluation alone where
+    nothing is searched, the result where the game is over. q_values: [B, A] float32, mean values of the moves, NaN without a visit.
+    policy: [B, A] float32, the share of visits (PUCT) or the improved policy (Gumbel); 0 for illegal moves. moves: [B] int64, the
+    most visited move (PUCT) or the last one of sequential halving (Gumbel); the pass where nothing else is legal.
     """
 
     visit_counts: npt.NDArray[np.int32]
@@ -145,13 +146,13 @@ class SearchResult:
 
 
 class Searches:
-    """G searches at once, each as far as it has come: where one has ended another one can begin while the rest goes on.
+    """G searches that run at the same time but need not begin or end together: a new one can begin wherever one has ended.
 
-    The evaluator gets the leaves of all of them in one call, at least one leaf of each that is running.
+    One call of the evaluator evaluates the leaves of all running searches, at least one leaf of each.
     """
 
     def __init__(self, num_searches: int, settings: SearchSettings, *, board_size: int, empties: int) -> None:
-        """No search is running. empties: the most empty squares of a root."""
+        """Create idle searches. settings: the simulations are a maximum. empties: maximum number of empty squares of a root."""
         self.settings = settings
         self._board_size, self._empties = board_size, empties
         self._tree = _empty_tree(num_searches, settings, empties=empties)
@@ -160,16 +161,16 @@ class Searches:
 
     @property
     def idle(self) -> npt.NDArray[np.int64]:
-        """The numbers of the searches that are not running, in their order."""
+        """The numbers of the searches that are not running, in ascending order."""
         numbers: npt.NDArray[np.int64] = np.flatnonzero(self._tree.leaves[:, 0] == NO_NODE)
         return numbers
 
     def begin(self, numbers: npt.NDArray[np.int64], positions: PositionBatch, *, simulations: npt.NDArray[np.int64] | None = None) -> None:
-        """Begin searches of B positions, in the places of idle ones.
+        """Begin searches of B positions.
 
-        numbers: [B], of the searches, which must differ. simulations: [B], walks through each tree, by default as many as the settings
-        say, which is the most. Positions with at most one legal move are evaluated, not searched. Raises `ValueError` for other
-        counts, numbers of searches that are running, and positions that are over, of another board size or too empty.
+        numbers: [B], different numbers of idle searches. simulations: [B], number of simulations of each search, by default (and at
+        most) that of the settings. Positions with at most one legal move are evaluated, not searched. Raises `ValueError` for other
+        numbers of simulations, for running searches, and for positions that are over, of another board size or with too many empties.
         """
         lengths = np.full(len(numbers), self.settings.simulations) if simulations is None else simulations
         if not len(numbers) == len(positions) == len(lengths):
@@ -188,12 +189,12 @@ class Searches:
         self._params = _params(self.settings, self._board_size, tuple(in_use.tolist()))
 
     def advance(self, evaluator: Evaluator, rng: np.random.Generator) -> npt.NDArray[np.int64]:
-        """Ask the evaluator once, and walk on to the next leaves. Returns the numbers of the searches that this ended."""
+        """Evaluate the current leaves, expand them, and select the next ones. Returns the numbers of the searches that ended."""
         tree = self._tree
         running: npt.NDArray[np.int64] = np.flatnonzero(tree.leaves[:, 0] != NO_NODE)
         if not len(running):
             return running
-        evaluation = _ask(evaluator, self._buffers.positions(gather_leaves(tree, *self._buffers), self._board_size), rng)
+        evaluation = _evaluate(evaluator, self._buffers.positions(gather_leaves(tree, *self._buffers), self._board_size), rng)
         logits = _UNIFORM if evaluation.policy_logits is None else evaluation.policy_logits
         fresh = running[tree.simulations_done[running] < 0]
         expand_roots(tree, fresh, logits, evaluation.values)
@@ -204,7 +205,7 @@ class Searches:
         return ended
 
     def results(self, numbers: npt.NDArray[np.int64]) -> SearchResult:
-        """What searches that have ended have found, in the order of the numbers. Raises `ValueError` for others."""
+        """The results of searches that have ended, in the order of the numbers. Raises `ValueError` for other searches."""
         if ((self._tree.leaves[numbers, 0] != NO_NODE) | (self._tree.nodes_used[numbers] == 0)).any():
             raise ValueError("a search that has not ended has no result")
         result = _empty_result(len(numbers), self._board_size)
@@ -214,7 +215,7 @@ class Searches:
         return result
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
-        """The running searches, for a checkpoint: of their trees what does not follow from the positions and the rest."""
+        """The running searches, for a checkpoint, without what follows from the positions."""
         tree = self._tree
         running_mask = tree.leaves[:, 0] != NO_NODE
         num_nodes, num_edges = tree.nodes_used * running_mask, tree.edges_used * running_mask
@@ -234,9 +235,9 @@ class Searches:
         }
 
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]], positions: PositionBatch) -> None:
-        """Put back what `state` gave, where no search is running. positions: [G], what the running ones began with.
+        """Restore the arrays of `state`, where no search is running. positions: [G], the roots of the running searches.
 
-        Raises `ValueError` or `KeyError` for arrays that do not fit; then these searches are of no use any more.
+        Raises `ValueError` or `KeyError` for arrays that do not fit; this object must not be used afterwards.
         """
         tree, num_nodes, limits, prior = self._tree, arrays["num_nodes"], arrays["limit"], arrays["edge_prior"]
         num_games, width = len(tree.limit), int(num_nodes.max(initial=0))
@@ -265,12 +266,12 @@ class Searches:
             getattr(tree, name)[numbers, :width] = arrays[name][numbers]
         tree.edge_prior[numbers, :num_edges] = prior[numbers]
         if not _is_consistent(tree, numbers, width=width, num_edges=num_edges):
-            raise ValueError("searches that cannot be")
-        count_again(tree, numbers)
+            raise ValueError("searches that contradict themselves")
+        rebuild_edge_statistics(tree, numbers)
 
 
 def _is_consistent(tree: Tree, games: npt.NDArray[np.int64], *, width: int, num_edges: int) -> bool:
-    """Whether what nodes, leaves and counts of running searches say can be true together. width, num_edges: the most in use."""
+    """Check that nodes, leaves and counts of running searches agree. width, num_edges: maximum number of nodes and edges in use."""
     leaves, limit, done = tree.leaves[games], tree.limit[games], tree.simulations_done[games]
     nodes_used, visits = tree.nodes_used[games], tree.visits[games, :width]
     leaf_mask = leaves != NO_NODE
@@ -306,16 +307,16 @@ def _is_consistent(tree: Tree, games: npt.NDArray[np.int64], *, width: int, num_
 
 
 def search(positions: PositionBatch, evaluator: Evaluator, *, settings: SearchSettings, rng: np.random.Generator) -> SearchResult:
-    """Search every position, all in lockstep.
+    """Search a batch of positions.
 
-    Positions with at most one legal move are not searched. Games are searched in groups whose trees fit into `TREE_MEMORY`. What
-    is found for a position does not depend on the others but for the random numbers, which come from `rng`.
+    Positions with at most one legal move are not searched. Games are searched in groups whose trees fit into `TREE_MEMORY`. The result
+    for a position depends on the other positions only by the random numbers, which come from `rng`.
     """
     result = _empty_result(len(positions), positions.board_size)
     over = positions.is_over
     if over.any():
-        margins = positions.score("empties_to_winner")[over] / positions.pass_square
-        black_values = (1 - settings.margin_share) * positions.outcome[over] + settings.margin_share * margins
+        margins = positions.score("empties_to_winner")[over]
+        black_values = mixed_result(positions.outcome[over], margins, positions.pass_square, settings.margin_share)
         result.root_values[over] = black_values * (1 - 2 * positions.side_to_move[over].astype(np.int8))
         result.policy[over, -1] = 1
     for rows in _groups(positions, np.flatnonzero(~over), settings):
@@ -331,7 +332,7 @@ def search(positions: PositionBatch, evaluator: Evaluator, *, settings: SearchSe
 
 
 def _empty_result(num_rows: int, board_size: int) -> SearchResult:
-    """What is said of positions without visits, the pass as their move."""
+    """Results without visits, with the pass as the move."""
     num_actions = board_size**2 + 1
     return SearchResult(
         np.zeros((num_rows, num_actions), dtype=np.int32),
@@ -343,30 +344,30 @@ def _empty_result(num_rows: int, board_size: int) -> SearchResult:
 
 
 def tree_bytes(settings: SearchSettings, *, empties: int) -> int:
-    """The memory that the tree of one game is given, in bytes. empties: the empty squares at the root."""
+    """The memory of the tree of one game in bytes. empties: number of empty squares of the root."""
     num_nodes, num_edges = _tree_size(empties, settings)
     return GAME_BYTES + 4 * _most_leaves(settings) + NODE_BYTES * num_nodes + EDGE_BYTES * num_edges
 
 
 def _most_leaves(settings: SearchSettings) -> int:
-    """The most leaves of one game in one call."""
+    """Maximum number of leaves of one game per call of the evaluator."""
     return min(settings.leaves_per_call, settings.simulations)
 
 
 def _tree_size(empties: int, settings: SearchSettings) -> tuple[int, int]:
-    """The nodes and edges that are enough for a game with so many empty squares."""
+    """Numbers of nodes and edges that are enough for a root with `empties` empty squares."""
     return settings.simulations + 1, (settings.simulations + 1) * empties
 
 
 def _groups(positions: PositionBatch, rows: npt.NDArray[np.int64], settings: SearchSettings) -> Iterator[npt.NDArray[np.int64]]:
-    """The rows in parts whose trees fit into the memory."""
+    """The rows in groups whose trees fit into `TREE_MEMORY`."""
     if len(rows):
         size = max(1, TREE_MEMORY // tree_bytes(settings, empties=int(positions.empties[rows].max())))
         yield from (rows[start : start + size] for start in range(0, len(rows), size))
 
 
-def _ask(evaluator: Evaluator, positions: PositionBatch, rng: np.random.Generator) -> Evaluation:
-    """The evaluator's answer, checked. Raises `ValueError` where it is of a wrong shape or not finite."""
+def _evaluate(evaluator: Evaluator, positions: PositionBatch, rng: np.random.Generator) -> Evaluation:
+    """The evaluation of some positions. Raises `ValueError` where its shape is wrong or it is not finite."""
     logits, values = evaluator.evaluate(positions, rng)
     values = np.ascontiguousarray(values, dtype=np.float32)
     if values.shape != (len(positions),) or not np.isfinite(values).all():
@@ -384,12 +385,12 @@ def _ask(evaluator: Evaluator, positions: PositionBatch, rng: np.random.Generato
 
 
 def _run(function: Callable[..., None], tree: Tree, *settings: Any) -> None:
-    """Call a loop over games, on parts of them at the same time where there are many."""
+    """Call a loop over games, in threads where there are many games."""
     backend.run_rows(lambda *arguments: function(Tree(*arguments[: len(tree)]), *settings), tree, rows_per_thread=_ROWS_PER_THREAD)
 
 
 class _LeafBuffers(NamedTuple):
-    """Room for the leaves of one call: [L] each."""
+    """Buffers for the leaves of one call of the evaluator: [L] each."""
 
     own: BitboardArray
     opp: BitboardArray
@@ -398,18 +399,18 @@ class _LeafBuffers(NamedTuple):
 
     @classmethod
     def empty(cls, size: int) -> _LeafBuffers:
-        """Room for `size` leaves."""
+        """Buffers for `size` leaves."""
         own, opp, legal = np.empty((3, size), dtype=np.uint64)
         return cls(own, opp, np.empty(size, dtype=np.uint8), legal)
 
     def positions(self, num_leaves: int, board_size: int) -> PositionBatch:
-        """The first leaves as a batch, without computing again what the tree knows of them."""
+        """The first leaves as a batch; legal moves are taken from the tree."""
         own, opp, side, legal = (array[:num_leaves].copy() for array in self)
         return PositionBatch.trusted(own, opp, side, legal, np.zeros(num_leaves, dtype=np.bool_), board_size=board_size)
 
 
 def _empty_tree(num_games: int, settings: SearchSettings, *, empties: int) -> Tree:
-    """Room for the trees of games with so many empty squares at most; there are none yet."""
+    """Arrays for the trees of `num_games` games. empties: maximum number of empty squares of a root."""
     num_nodes, num_edges = _tree_size(empties, settings)
 
     def nodes(dtype: npt.DTypeLike) -> npt.NDArray[Any]:
@@ -455,7 +456,7 @@ def _empty_tree(num_games: int, settings: SearchSettings, *, empties: int) -> Tr
 
 @lru_cache(maxsize=16)
 def _params(settings: SearchSettings, board_size: int, lengths: tuple[int, ...]) -> SearchParams:
-    """lengths: the lengths of searches that have rows in the tables, in simulations."""
+    """The settings for compiled loops. lengths: the numbers of simulations that have rows in the tables."""
     visits = np.arange(settings.simulations + 2)
     exploration = (settings.pb_c_init + np.log((1 + visits + settings.pb_c_base) / settings.pb_c_base)) * np.sqrt(visits)
     gumbel = settings.method == "gumbel"
@@ -479,10 +480,10 @@ def _params(settings: SearchSettings, board_size: int, lengths: tuple[int, ...])
 
 
 def considered_visits(num_considered: int, simulations: int) -> tuple[list[int], list[int]]:
-    """The schedule of sequential halving: for each simulation the visits that a move must have to be tried, and the phase's number.
+    """The schedule of sequential halving: for each simulation a number of visits, and the number of the phase.
 
-    Among the moves with so many visits the best one is tried; moves that a halving drops fall behind. In each phase, of about
-    log2(num_considered), the moves left share about the same number of simulations equally. The last two keep the rest.
+    A simulation goes to the best one of the moves that have this number of visits, so dropped moves fall behind. The simulations are
+    divided among about log2(num_considered) phases, and in each phase equally among the moves left. The last two moves get the rest.
     """
     visits, phases = list[int](), list[int]()
     num_phases = max(1, math.ceil(math.log2(num_considered)))
@@ -496,7 +497,7 @@ def considered_visits(num_considered: int, simulations: int) -> tuple[list[int],
 
 
 def _add_noise(tree: Tree, games: npt.NDArray[np.int64], settings: SearchSettings, rng: np.random.Generator) -> None:
-    """Random numbers for the edges of some roots: in their priors where that is wanted, and in `noise`."""
+    """Draw the noise of the edges of some roots: Dirichlet noise in the priors if set, and `noise`, for Gumbel and for ties."""
     shape = len(games), MAX_EDGES
     if settings.dirichlet_fraction > 0 and settings.method == "puct":
         has_edge_mask = np.arange(shape[1]) < tree.num_edges[games, :1]
@@ -505,7 +506,7 @@ def _add_noise(tree: Tree, games: npt.NDArray[np.int64], settings: SearchSetting
         weights /= weights.sum(axis=1, keepdims=True)
         width = min(shape[1], tree.edge_prior.shape[1])
         priors = tree.edge_prior[games, :width]
-        priors[~has_edge_mask[:, :width]] = 0  # what lay in the memory need not be numbers
+        priors[~has_edge_mask[:, :width]] = 0  # unused entries may be anything
         mixed = (1 - settings.dirichlet_fraction) * priors + settings.dirichlet_fraction * weights[:, :width]
         np.copyto(priors, mixed, where=has_edge_mask[:, :width], casting="same_kind")
         tree.edge_prior[games, :width] = priors
@@ -517,7 +518,7 @@ def _add_noise(tree: Tree, games: npt.NDArray[np.int64], settings: SearchSetting
 
 @dataclass(frozen=True, slots=True)
 class MCTSAgent:
-    """Plays the move that a tree search finds. board_size: the only one that the evaluator can evaluate, or None for any."""
+    """Plays the move of a tree search. board_size: the only one that the evaluator can evaluate, or None for any."""
 
     name: str
     evaluator: Evaluator
@@ -531,10 +532,10 @@ class MCTSAgent:
 
 
 def mcts_agent(file: Path | None = None, *, simulations: int = 200, method: Method = "puct", rollouts: int | None = None) -> MCTSAgent:
-    """Searches with random playouts and a uniform policy, knowing nothing but the rules; or with an n-tuple network from a file.
+    """Agent that searches with random playouts and a uniform policy, or with an n-tuple network from a file.
 
-    rollouts: playouts a simulation, by default one; not with a file. The network's values of the moves are the policy too. Raises
-    `ValueError` for counts below 1, `CheckpointError` for a file that cannot be used.
+    rollouts: number of playouts per simulation, by default one; not with a file. With a network the policy is the softmax of the values
+    of the moves. Raises `ValueError` for counts below 1, `CheckpointError` for a bad file.
     """
     if file is not None and rollouts is not None:
         raise ValueError(f"a file and rollouts={rollouts}: expected one of them")

@@ -1,4 +1,4 @@
-"""The trees of searches as rows of flat arrays, and the compiled loops that walk through them: see `agents.search.mcts`."""
+"""Batched search trees as flat arrays, and the compiled loops over them: select, expand, backup. See `agents.search.mcts`."""
 
 from __future__ import annotations
 
@@ -8,31 +8,36 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from agents.board import result_value
 from othello_env.bitboard import BitboardArray
-from othello_env.compiled import flips, inlined, kernel, legal_moves, lowest_square, popcount, unpacked
+from othello_env.compiled import Word, flips, kernel, lowest_square, place, settle, unpacked
+
+Node = Any  # int64: the number of a node in the tree of its game
+Edge = Any  # int64: the number of an edge
 
 NO_NODE: Final = -1
 MAX_EDGES: Final = 64  # no node has more
 
-# What the fields of `Tree` take a game, a node and an edge, beside 4 bytes a leaf of one call.
+# Bytes of the fields of `Tree` per game, node and edge, without the 4 bytes per leaf of one call.
 GAME_BYTES: Final = 545
 NODE_BYTES: Final = 51
 EDGE_BYTES: Final = 29
 
-# Priors are at least this: so small that it never matters, and large enough for logarithms and for weights that multiply it.
+# Lower bound of priors: small enough never to matter, large enough for logarithms and products.
 _LEAST_PRIOR: Final = 1e-30
 _ONE: Final = np.uint64(1)
 
 
 class Tree(NamedTuple):
-    """The trees of G games, N nodes and E edges each: N is the most simulations plus 1, as each adds one node at most.
+    """The trees of G games with room for N nodes and E edges each. N is the maximum number of simulations plus 1.
 
-    A node's edges lie together in their game's row, in the order of their squares. A node has at most as many edges as the root
-    has empty squares, so E = N times that is enough for every game; `agents.search.mcts.tree_bytes` says what it takes: 719 kilobytes for
-    400 simulations from the start position. The system provides pages when they are written to, so a usual game takes a sixth.
+    The edges of a node lie next to each other in the row of their game, in the order of their squares. A node has at most as many
+    edges as the root has empty squares, so E = N times that is enough for every game. `agents.search.mcts.tree_bytes` gives the
+    memory: 719 kilobytes for 400 simulations from the start position. The system provides pages when they are written to, so a usual
+    game takes a sixth.
 
-    Values are from the view of the side to move: that of the node, or of the node where the edge begins. A named tuple, because
-    compiled loops take one as it is.
+    Values are from the view of the side to move: of the node, or of the node where the edge begins. A named tuple, because compiled
+    functions take one as it is.
     """
 
     own: BitboardArray  # [G, N], discs of the side to move
@@ -40,38 +45,37 @@ class Tree(NamedTuple):
     legal_moves: BitboardArray  # [G, N]
     side: npt.NDArray[np.uint8]  # [G, N], 0 or 1, the side to move
     is_over: npt.NDArray[np.bool_]  # [G, N]
-    value: npt.NDArray[np.float32]  # [G, N], the evaluator's, or the result where the game is over
+    value: npt.NDArray[np.float32]  # [G, N], of the evaluator, or the result where the game is over
     parent_edge: npt.NDArray[np.int32]  # [G, N], -1 for the root, which is node 0
     first_edge: npt.NDArray[np.int32]  # [G, N]
     num_edges: npt.NDArray[np.uint8]  # [G, N], 0 where the game is over
-    visits: npt.NDArray[np.int32]  # [G, N], 0 while the evaluator has not answered
-    value_sum: npt.NDArray[np.float64]  # [G, N], of all visits
+    visits: npt.NDArray[np.int32]  # [G, N], 0 before the node is evaluated
+    value_sum: npt.NDArray[np.float64]  # [G, N], over all visits
     edge_node: npt.NDArray[np.int32]  # [G, E], the node where the edge begins
     edge_child: npt.NDArray[np.int32]  # [G, E], the node where it ends, -1 before its first visit
     edge_square: npt.NDArray[np.uint8]  # [G, E], the move
-    edge_prior: npt.NDArray[np.float32]  # [G, E], the policy; a node's edges sum to 1
+    edge_prior: npt.NDArray[np.float32]  # [G, E], the policy; sums to 1 over the edges of a node
     edge_visits: npt.NDArray[np.int32]  # [G, E]
-    edge_pending: npt.NDArray[np.int32]  # [G, E], walks through it whose leaf waits for the evaluator
+    edge_pending: npt.NDArray[np.int32]  # [G, E], simulations through it whose leaf is not evaluated yet
     edge_value_sum: npt.NDArray[np.float64]  # [G, E]
     nodes_used: npt.NDArray[np.int32]  # [G]
     edges_used: npt.NDArray[np.int32]  # [G]
-    simulations_done: npt.NDArray[np.int32]  # [G], -1 before the root is evaluated, which is not counted
-    limit: npt.NDArray[np.int32]  # [G], the simulations of the game's search, 0 where there is nothing to search
-    schedule: npt.NDArray[np.int32]  # [G], the row of the rules' tables for so many
-    passed: npt.NDArray[np.bool_]  # [G], whether the root is what a forced pass leads to
-    leaves: npt.NDArray[np.int32]  # [G, K], the nodes that wait for the evaluator, -1 behind the last
-    first_leaf: npt.NDArray[np.int64]  # [G], the number of the first of them among the leaves of all games
-    num_considered: npt.NDArray[np.int32]  # [G], how many moves Gumbel considers at the root
-    noise: npt.NDArray[np.float64]  # [G, 64], noise of the root's edges, in their order
+    simulations_done: npt.NDArray[np.int32]  # [G], -1 before the root is evaluated, which counts as none
+    limit: npt.NDArray[np.int32]  # [G], number of simulations of the search, 0 where there is nothing to search
+    schedule: npt.NDArray[np.int32]  # [G], the row of the tables of `SearchParams` for this limit
+    passed: npt.NDArray[np.bool_]  # [G], whether the root is the position after a forced pass
+    leaves: npt.NDArray[np.int32]  # [G, K], the nodes to evaluate next, -1 behind the last
+    first_leaf: npt.NDArray[np.int64]  # [G], the index of the first of them among the leaves of all games
+    num_considered: npt.NDArray[np.int32]  # [G], number of moves that Gumbel considers at the root
+    noise: npt.NDArray[np.float64]  # [G, 64], noise of the edges of the root, in their order
 
 
 class SearchParams(NamedTuple):
-    """The settings as compiled loops see them.
+    """`SearchSettings` in the form that compiled functions read.
 
     exploration: [S + 2] for at most S simulations, the factor of prior / (1 + n), by the visits of the node. considered_visits:
-    [T, M + 1, S], for each of T lengths of a search and each number of considered moves the visits that a move must have in order
-    to be tried next, by simulation. phase: [T, M + 1, S], the number of the halving. max_num_considered_actions, margin_share: as in the
-    settings. words: of `GEOMETRY`.
+    [T, M + 1, S], for each of T lengths of a search and each number of considered moves the number of visits of the move that comes
+    next, by simulation. phase: [T, M + 1, S], the number of the halving. words: of `GEOMETRY`. The others: see `SearchSettings`.
     """
 
     gumbel: bool
@@ -86,36 +90,20 @@ class SearchParams(NamedTuple):
     words: BitboardArray
 
 
-# The loops. Each handles its games alone.
-
-
-@inlined
-def _result(own: Any, opp: Any, params: Any) -> Any:
-    """The value of a finished game, see `SearchSettings`."""
-    difference, full = popcount(own) - popcount(opp), unpacked(params.words)[4]
-    outcome = np.int64(difference > 0) - np.int64(difference < 0)
-    margin = difference + outcome * popcount(full & ~(own | opp))
-    return (1 - params.margin_share) * outcome + params.margin_share * margin / popcount(full)
+# Compiled loops over games. Games do not depend on each other.
 
 
 @kernel
-def _add_node(tree: Any, game: int, parent_edge: int, own: Any, opp: Any, side: Any, params: Any) -> Any:
-    """Add a node for a position, after a pass where one is forced, and its edges, without priors. Returns the node."""
-    geometry = unpacked(params.words)
+def _add_node(tree: Tree, game: int, parent_edge: Edge, own: Word, opp: Word, side: np.uint8, params: SearchParams) -> Node:
+    """Add a node and its edges, without priors, for a position, or for the position after a forced pass. Returns the node."""
     node = np.int64(tree.nodes_used[game])
     tree.nodes_used[game] = node + 1
-    is_over = False
-    moves = legal_moves(own, opp, geometry)
-    if moves == 0:
-        replies = legal_moves(opp, own, geometry)
-        if replies == 0:
-            is_over = True
-        else:
-            own, opp, moves = opp, own, replies
-            side = np.uint8(1 - side)
+    own, opp, moves, passed = settle(own, opp, unpacked(params.words))
+    side = np.uint8(side ^ passed)
+    is_over = moves == 0
     tree.own[game, node], tree.opp[game, node], tree.side[game, node] = own, opp, side
     tree.legal_moves[game, node], tree.is_over[game, node] = moves, is_over
-    tree.value[game, node] = _result(own, opp, params) if is_over else 0
+    tree.value[game, node] = result_value(own, opp, params.words[-1], params.margin_share) if is_over else 0
     tree.parent_edge[game, node] = parent_edge
     tree.visits[game, node], tree.value_sum[game, node] = 0, 0
     edge = np.int64(tree.edges_used[game])
@@ -133,28 +121,28 @@ def _add_node(tree: Any, game: int, parent_edge: int, own: Any, opp: Any, side: 
 
 
 @kernel
-def _add_child(tree: Any, game: int, edge: int, params: Any) -> Any:
-    """Add the node where an edge ends. Returns it."""
+def _add_child(tree: Tree, game: int, edge: Edge, params: SearchParams) -> Node:
+    """Add the node where an edge ends. Returns the node."""
     node = np.int64(tree.edge_node[game, edge])
     own, opp = tree.own[game, node], tree.opp[game, node]
     move = _ONE << np.uint64(tree.edge_square[game, edge])
-    placed = move | flips(own, opp, move, unpacked(params.words))
-    child = _add_node(tree, game, edge, opp & ~placed, own | placed, np.uint8(1 - tree.side[game, node]), params)
+    own, opp = place(own, opp, move, flips(own, opp, move, unpacked(params.words)))
+    child = _add_node(tree, game, edge, own, opp, np.uint8(1 - tree.side[game, node]), params)
     tree.edge_child[game, edge] = child
     return child
 
 
 @kernel
 def init_roots(
-    tree: Any,
+    tree: Tree,
     games: npt.NDArray[np.int64],
     own: BitboardArray,
     opp: BitboardArray,
     side: npt.NDArray[np.uint8],
     limits: npt.NDArray[np.int64],
-    params: Any,
+    params: SearchParams,
 ) -> None:
-    """Begin trees anew, from the positions of the games named: the roots alone, which are the first leaves."""
+    """Begin new trees for the given games: the roots alone, which are the first leaves."""
     for number in range(len(games)):
         game = games[number]
         tree.nodes_used[game], tree.edges_used[game], tree.simulations_done[game] = 0, 0, -1
@@ -168,9 +156,12 @@ def init_roots(
 
 @kernel
 def rebuild_nodes(
-    tree: Any, games: npt.NDArray[np.int64], num_nodes: npt.NDArray[np.int32], parent_edges: npt.NDArray[np.int32], params: Any
-) -> Any:
-    """Add to trees of roots alone the nodes where the edges end, in their order. Returns whether these edges are there, once each."""
+    tree: Tree, games: npt.NDArray[np.int64], num_nodes: npt.NDArray[np.int32], parent_edges: npt.NDArray[np.int32], params: SearchParams
+) -> bool:
+    """Add nodes to trees that have only a root. Returns False where an edge does not exist or comes twice.
+
+    num_nodes: [B], number of nodes of each tree. parent_edges: [B, N], the edge that ends at each node, in the order of the nodes.
+    """
     for number in range(len(games)):
         game = games[number]
         for node in range(1, num_nodes[number]):
@@ -182,8 +173,8 @@ def rebuild_nodes(
 
 
 @kernel
-def count_again(tree: Any, games: npt.NDArray[np.int64]) -> None:
-    """Write what the edges of trees count, from what the nodes where they end and the leaves on their way say."""
+def rebuild_edge_statistics(tree: Tree, games: npt.NDArray[np.int64]) -> None:
+    """Compute visits, value sums and pending simulations of the edges from the nodes and leaves of the trees."""
     for game in games:
         for node in range(1, tree.nodes_used[game]):
             edge = np.int64(tree.parent_edge[game, node])
@@ -201,8 +192,8 @@ def count_again(tree: Any, games: npt.NDArray[np.int64]) -> None:
 
 
 @kernel
-def _count_visit(tree: Any, game: int, node: int, value: float) -> None:
-    """Add a value, from the view of `node`, to it and to all before it; the walk to it is no longer on its way."""
+def _backup(tree: Tree, game: int, node: Node, value: float) -> None:
+    """Add a value, from the view of `node`, to the node and to all nodes and edges above it: the simulation is done."""
     side = tree.side[game, node]
     tree.simulations_done[game] += 1
     while True:
@@ -219,8 +210,8 @@ def _count_visit(tree: Any, game: int, node: int, value: float) -> None:
 
 
 @kernel
-def _back_up(tree: Any, game: int, logits: npt.NDArray[np.float32], values: npt.NDArray[np.float32]) -> None:
-    """Take the evaluator's answers about a game's leaves. logits: [L, A], empty for a uniform policy. values: [L]."""
+def _expand_leaves(tree: Tree, game: int, logits: npt.NDArray[np.float32], values: npt.NDArray[np.float32]) -> None:
+    """Give the edges of evaluated leaves their priors, and back up the values. logits: [L, A], empty for a uniform policy. values: [L]."""
     for slot in range(tree.leaves.shape[1]):
         node = np.int64(tree.leaves[game, slot])
         if node < 0:
@@ -243,13 +234,16 @@ def _back_up(tree: Any, game: int, logits: npt.NDArray[np.float32], values: npt.
                 weight = math.exp(logits[leaf, tree.edge_square[game, edge]] - highest)
                 tree.edge_prior[game, edge] = max(weight / total, _LEAST_PRIOR)
         tree.value[game, node] = values[leaf]
-        _count_visit(tree, game, node, np.float64(values[leaf]))
+        _backup(tree, game, node, np.float64(values[leaf]))
         tree.leaves[game, slot] = NO_NODE
 
 
 @kernel
-def _walk(tree: Any, game: int, params: Any, weights: npt.NDArray[np.float64]) -> None:
-    """Walk to as many new leaves of a game as one call may have; walks that reach a finished game count at once."""
+def _select_leaves(tree: Tree, game: int, params: SearchParams, weights: npt.NDArray[np.float64]) -> None:
+    """Select the leaves of a game that are evaluated next. Simulations that reach a finished game are backed up at once.
+
+    weights: [MAX_EDGES], scratch space, here and below.
+    """
     num_leaves, phase = np.int64(0), np.int64(-1)
     schedule, num_considered = tree.schedule[game], tree.num_considered[game]
     while num_leaves < tree.leaves.shape[1] and tree.simulations_done[game] + num_leaves < tree.limit[game]:
@@ -261,7 +255,7 @@ def _walk(tree: Any, game: int, params: Any, weights: npt.NDArray[np.float64]) -
             if num_leaves > 0 and next_phase != phase:
                 break  # the halving needs the values of the leaves
             phase = next_phase
-        node, pending = np.int64(0), np.int64(num_leaves)  # pending: other walks through the node that are on their way
+        node, pending = np.int64(0), np.int64(num_leaves)  # pending: number of pending simulations through the node
         while True:
             if not params.gumbel:
                 edge = _puct_edge(tree, game, node, pending, params)
@@ -278,11 +272,11 @@ def _walk(tree: Any, game: int, params: Any, weights: npt.NDArray[np.float64]) -
             if tree.is_over[game, node] or tree.visits[game, node] == 0:
                 break
         if tree.is_over[game, node]:
-            _count_visit(tree, game, node, np.float64(tree.value[game, node]))
+            _backup(tree, game, node, np.float64(tree.value[game, node]))
         elif pending == 0:
             tree.leaves[game, num_leaves] = node
             num_leaves += 1
-        else:  # a leaf of this call again: no better one is known before the evaluator has answered
+        else:  # a leaf of this call again: there is no better one before its evaluation
             while node > 0:
                 edge = np.int64(tree.parent_edge[game, node])
                 tree.edge_pending[game, edge] -= 1
@@ -291,24 +285,24 @@ def _walk(tree: Any, game: int, params: Any, weights: npt.NDArray[np.float64]) -
 
 
 @kernel
-def expand_roots(tree: Any, games: npt.NDArray[np.int64], logits: npt.NDArray[np.float32], values: npt.NDArray[np.float32]) -> None:
-    """Take the evaluator's answers about the roots of the games named."""
+def expand_roots(tree: Tree, games: npt.NDArray[np.int64], logits: npt.NDArray[np.float32], values: npt.NDArray[np.float32]) -> None:
+    """Expand the roots of the given games. logits, values: of all leaves, as the evaluator returns them."""
     for game in games:
-        _back_up(tree, game, logits, values)
+        _expand_leaves(tree, game, logits, values)
 
 
 @kernel
-def simulate(tree: Any, params: Any, logits: npt.NDArray[np.float32], values: npt.NDArray[np.float32]) -> None:
-    """Take the evaluator's answers about the leaves, if there are any, and walk to the next ones."""
+def simulate(tree: Tree, params: SearchParams, logits: npt.NDArray[np.float32], values: npt.NDArray[np.float32]) -> None:
+    """Expand the evaluated leaves of all games, back up their values, and select the next leaves."""
     weights = np.empty(MAX_EDGES, dtype=np.float64)
     for game in range(len(tree.leaves)):
-        _back_up(tree, game, logits, values)
-        _walk(tree, game, params, weights)
+        _expand_leaves(tree, game, logits, values)
+        _select_leaves(tree, game, params, weights)
 
 
 @kernel
-def _puct_edge(tree: Any, game: int, node: int, pending: int, params: Any) -> Any:
-    """The edge with the highest mean value plus exploration. Walks on their way count as lost. pending: those through the node."""
+def _puct_edge(tree: Tree, game: int, node: Node, pending: int, params: SearchParams) -> Edge:
+    """The edge with the highest mean value plus exploration. Pending simulations count as lost. pending: those through the node."""
     factor = params.exploration[tree.visits[game, node] + pending]
     unvisited_value = tree.value_sum[game, node] / tree.visits[game, node] - params.fpu_reduction
     first = np.int64(tree.first_edge[game, node])
@@ -324,11 +318,11 @@ def _puct_edge(tree: Any, game: int, node: int, pending: int, params: Any) -> An
 
 
 @kernel
-def _completed_logits(tree: Any, game: int, node: int, params: Any, weights: npt.NDArray[np.float64]) -> None:
-    """Write the logits of a node's improved policy into `weights`, for each of its edges, up to a constant.
+def _completed_logits(tree: Tree, game: int, node: Node, params: SearchParams, weights: npt.NDArray[np.float64]) -> None:
+    """Write the logits of the improved policy of a node into `weights`, for each of its edges, up to a constant.
 
-    A move's value counts for its logit. Where it has no visits, the mixed value of the node stands for it: of its evaluation, and
-    of its visited moves by their priors (appendix D of the paper).
+    The logit of a move is its prior logit plus its scaled value. A move without visits has the mixed value of the node instead: of the
+    evaluation of the node and the values of its visited moves, weighted by their priors (appendix D of Danihelka et al. 2022).
     """
     first = np.int64(tree.first_edge[game, node])
     count = tree.num_edges[game, node]
@@ -353,8 +347,8 @@ def _completed_logits(tree: Any, game: int, node: int, params: Any, weights: npt
 
 
 @kernel
-def _normalise(weights: npt.NDArray[np.float64], count: int) -> None:
-    """The softmax of the first entries, in place."""
+def _softmax(weights: npt.NDArray[np.float64], count: int) -> None:
+    """Apply softmax to the first `count` entries, in place."""
     highest = weights[0]
     for index in range(1, count):
         highest = max(highest, weights[index])
@@ -367,8 +361,8 @@ def _normalise(weights: npt.NDArray[np.float64], count: int) -> None:
 
 
 @kernel
-def _considered_edge(tree: Any, game: int, considered: int, params: Any, weights: npt.NDArray[np.float64]) -> Any:
-    """At the root: of the edges with `considered` visits, those on their way included, the one with the highest noisy logit."""
+def _considered_edge(tree: Tree, game: int, considered: int, params: SearchParams, weights: npt.NDArray[np.float64]) -> Edge:
+    """The edge of the root with the highest noisy logit, among those with `considered` visits, pending ones included."""
     _completed_logits(tree, game, np.int64(0), params, weights)
     first = np.int64(tree.first_edge[game, 0])
     best, best_score = first, -np.inf
@@ -381,12 +375,12 @@ def _considered_edge(tree: Any, game: int, considered: int, params: Any, weights
 
 
 @kernel
-def _improved_edge(tree: Any, game: int, node: int, params: Any, weights: npt.NDArray[np.float64]) -> Any:
-    """Below the root: the edge whose share of the visits is furthest behind the improved policy."""
+def _improved_edge(tree: Tree, game: int, node: Node, params: SearchParams, weights: npt.NDArray[np.float64]) -> Edge:
+    """The edge whose share of the visits is furthest below the improved policy. For nodes other than the root."""
     count = tree.num_edges[game, node]
     first = np.int64(tree.first_edge[game, node])
     _completed_logits(tree, game, node, params, weights)
-    _normalise(weights, count)
+    _softmax(weights, count)
     visits = 0
     for edge in range(first, first + count):
         visits += tree.edge_visits[game, edge] + tree.edge_pending[game, edge]
@@ -400,8 +394,8 @@ def _improved_edge(tree: Any, game: int, node: int, params: Any, weights: npt.ND
 
 
 @kernel
-def gather_leaves(tree: Any, own: BitboardArray, opp: BitboardArray, side: npt.NDArray[np.uint8], legal: BitboardArray) -> Any:
-    """Copy the leaves of all games into the arrays, and note where those of each game begin. Returns how many they are."""
+def gather_leaves(tree: Tree, own: BitboardArray, opp: BitboardArray, side: npt.NDArray[np.uint8], legal: BitboardArray) -> int:
+    """Copy the leaves of all games into the arrays, and set `first_leaf` of each game. Returns the number of leaves."""
     count = 0
     for game in range(len(tree.leaves)):
         tree.first_leaf[game] = count
@@ -417,16 +411,16 @@ def gather_leaves(tree: Any, own: BitboardArray, opp: BitboardArray, side: npt.N
 
 @kernel
 def extract_results(
-    tree: Any,
+    tree: Tree,
     games: npt.NDArray[np.int64],
-    params: Any,
+    params: SearchParams,
     visit_counts: npt.NDArray[np.int32],
     root_values: npt.NDArray[np.float32],
     q_values: npt.NDArray[np.float32],
     policy: npt.NDArray[np.float32],
     moves: npt.NDArray[np.int64],
 ) -> None:
-    """Write what `SearchResult` says of the games named. The arrays come in with their values for moves without a visit."""
+    """Write the fields of `SearchResult` for the given games. The arrays hold the values of unvisited moves before."""
     weights = np.empty(MAX_EDGES, dtype=np.float64)
     for row in range(len(games)):
         game = games[row]
@@ -457,7 +451,7 @@ def extract_results(
                 score = value + tree.noise[game, index]
                 if score > best_score:
                     best_score, moves[row] = score, square
-        _normalise(weights, count)
+        _softmax(weights, count)
         for index in range(count):
             edge = first + index
             share = weights[index] if params.gumbel else tree.edge_visits[game, edge] / total_visits

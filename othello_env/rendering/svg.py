@@ -7,19 +7,20 @@ from typing import Final
 
 from othello_env.game import Game
 from othello_env.position import COLOR_NAMES, Position
-from othello_env.rendering.text import render_text
+from othello_env.rendering.text import format_status
 from othello_env.squares import format_square, pass_square
 
 _CELL: Final = 50
 _MARGIN: Final = 28
 _COLORS: Final = {"black": "#161618", "white": "#f4f3ee"}
+_EDGES: Final = {"black": "#46464a", "white": "#b0aea6"}
 
 
 def board_svg(position: Position, *, size: int = 360, last_move: int | None = None, show_legal: bool = True) -> str:
     """The board with coordinates as an SVG document, `size` pixels wide.
 
     last_move: the square that is marked with a red dot. show_legal: whether the squares where the side to move may play have a
-    small dot of its colour.
+    small dot of its color.
     """
     n = position.board_size
     parts = []
@@ -27,13 +28,13 @@ def board_svg(position: Position, *, size: int = 360, last_move: int | None = No
         x, y = _center(square, n)
         if (position.black | position.white) >> square & 1:
             color = "black" if position.black >> square & 1 else "white"
-            parts.append(f'<circle cx="{x}" cy="{y}" r="21" class="{color}"/>')
+            parts.append(f'<circle cx="{x}" cy="{y}" r="21" {_paint(color)}/>')
         elif show_legal and position.legal_moves >> square & 1:
-            parts.append(f'<circle cx="{x}" cy="{y}" r="5" class="{COLOR_NAMES[position.side_to_move]}" opacity="0.7"/>')
+            parts.append(f'<circle cx="{x}" cy="{y}" r="5" {_paint(COLOR_NAMES[position.side_to_move])} opacity="0.7"/>')
     if last_move is not None and last_move != pass_square(n):
         x, y = _center(last_move, n)
         parts.append(f'<circle cx="{x}" cy="{y}" r="4.5" fill="#d63a2e"/>')
-    return _document(n, size, render_text(position, last_move=last_move).splitlines()[-1], parts)
+    return _document(n, size, format_status(position, last_move=last_move), parts)
 
 
 def game_svg(game: Game, *, size: int = 360, seconds_per_move: float = 0.8) -> str:
@@ -62,6 +63,11 @@ def game_svg(game: Game, *, size: int = 360, seconds_per_move: float = 0.8) -> s
     return _document(n, size, f"{len(game.moves)} moves: {game}", parts)
 
 
+def _paint(color: str) -> str:
+    """Return the attributes of a disc. No style element: it would change all of a page that contains the picture."""
+    return f'fill="{_COLORS[color]}" stroke="{_EDGES[color]}"'
+
+
 def _fill(position: Position, square: int) -> str:
     if position.black >> square & 1:
         return _COLORS["black"]
@@ -87,7 +93,7 @@ def _center(square: int, n: int) -> tuple[int, int]:
 
 
 def _document(n: int, size: int, title: str, parts: Sequence[str]) -> str:
-    """The board with what lies on it. Raises `ValueError` for a size that is not above 0."""
+    """Return the board with shapes on it. Raises `ValueError` for a size that is not above 0."""
     if not size > 0:
         raise ValueError(f"size {size}: must be above 0")
     width, inner = n * _CELL + 2 * _MARGIN, n * _CELL
@@ -104,10 +110,13 @@ def _document(n: int, size: int, title: str, parts: Sequence[str]) -> str:
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{size}" height="{size}" viewBox="0 0 {width} {width}">'
         f"<title>{title}</title>"
-        f"<style>.black{{fill:{_COLORS['black']};stroke:#46464a}}.white{{fill:{_COLORS['white']};stroke:#b0aea6}}</style>"
         f'<rect width="{width}" height="{width}" rx="8" fill="#2b2018"/>'
         f'<rect x="{_MARGIN}" y="{_MARGIN}" width="{inner}" height="{inner}" fill="#187648"/>'
         f'<g stroke="#0a3a23" stroke-width="1.5">{lines}</g>'
         f'<g fill="#ded0b8" font-family="sans-serif" font-size="15" text-anchor="middle" dominant-baseline="central">{labels}</g>'
         f"{''.join(parts)}</svg>"
     )
+
+
+Position._repr_svg_ = board_svg
+Game._repr_svg_ = game_svg

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from agents import Agent, make_agent
-from agents.base import AfterstateAgent, best_afterstates, check_board_size
+from agents.base import AfterstateAgent, best_afterstates, check_board_size, groups_of
 from othello_env import PASS, Position, PositionBatch
 from othello_env.squares import BOARD_SIZES
 from tests.agents.ntuple.test_network import network_of
@@ -73,6 +73,22 @@ def test_agents_can_be_pickled_for_worker_processes(agent: Agent, rng: np.random
     copied = pickle.loads(pickle.dumps(agent))
     moves = [a.select_moves(positions, np.random.default_rng(2)).tolist() for a in (agent, copied)]
     assert moves[0] == moves[1]
+
+
+@pytest.mark.parametrize(
+    ("rows", "first", "counts"),
+    [([0, 0, 1, 3, 3, 3], [0, 2, 3], [2, 1, 3]), ([1, 1, 2], [0, 2], [2, 1]), ([5], [0], [1]), ([0], [0], [1]), ([], [], [])],
+)
+def test_groups_are_the_entries_of_one_row_whichever_row_comes_first(rows: list[int], first: list[int], counts: list[int]) -> None:
+    found = groups_of(np.array(rows, dtype=np.int64))
+    assert [part.tolist() for part in found] == [first, counts]
+
+
+def test_a_position_without_a_move_passes_wherever_it_stands_in_the_batch() -> None:
+    over, start = Position.parse("X" * 64 + "X"), Position.start()
+    for order in ([over, start, start], [start, over, start], [start, start, over]):
+        moves = make_agent("greedy").select_moves(PositionBatch.from_positions(order), np.random.default_rng(0))
+        assert [move == PASS for move in moves] == [position.is_over for position in order]
 
 
 def test_the_highest_value_of_each_row_is_chosen() -> None:

@@ -316,7 +316,7 @@ def test_stable_discs_survive_every_continuation(board_size: int, num_positions:
 @pytest.fixture(scope="module")
 def compiled_features() -> Any:
     numba = pytest.importorskip("numba")
-    pytest.importorskip("agents.search.board")  # makes the features known to numba
+    pytest.importorskip("agents.board")  # makes the features known to numba
 
     def fill(own: BitboardArray, opp: BitboardArray, squares: BitboardArray, geometry: heuristics.Geometry) -> None:
         for row in range(len(own)):

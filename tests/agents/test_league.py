@@ -30,7 +30,7 @@ BRACED = """{ 1
 
 def test_the_first_square_of_a_tuple_is_the_most_significant() -> None:
     network = parse_league_player(PLAYER)
-    assert network.groups == (((0, 1), (63, 62)),)
+    assert network.layout.groups == (((0, 1), (63, 62)),)
     position = Position.parse("XO" + "-" * 61 + "X" + "X")
     value = network.values(np.array([position.black], dtype=np.uint64), np.array([position.white], dtype=np.uint64))
     assert value.tolist() == [(3 * 2 + 0) + (3 * 2 + 1)]
@@ -70,7 +70,7 @@ def test_white_plays_for_the_lowest_value_where_the_player_sees_colors(tmp_path:
 def test_braces_around_groups_and_lists_make_no_difference(text: str, tmp_path: Path) -> None:
     (tmp_path / "player.txt").write_bytes(text.encode())
     network = load_league_player(tmp_path / "player.txt")
-    assert network.groups == (((0, 1), (63, 62)),)
+    assert network.layout.groups == (((0, 1), (63, 62)),)
     assert network.weights.tolist() == list(range(9))
 
 

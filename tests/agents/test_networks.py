@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 import torch
 
+from agents.device import Device
 from agents.networks import (
     Architecture,
-    Device,
     PolicyValueNetwork,
     find_device,
     from_arrays,

@@ -3,6 +3,7 @@ from __future__ import annotations
 import errno
 import io
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +11,16 @@ from pathlib import Path
 import pytest
 
 from othello_env import command as shared
-from othello_env.command import EXTRA_OF, MissingExtraError, Parser, Progress, command, format_command, missing_extra, understands_ansi
+from othello_env.command import (
+    EXTRA_OF,
+    CommandError,
+    MissingExtraError,
+    Parser,
+    Progress,
+    command,
+    format_command,
+    missing_extra,
+)
 from tests.conftest import REPOSITORY
 
 
@@ -25,6 +35,7 @@ def run(code: str, *, folder: Path = REPOSITORY, **options: object) -> subproces
         (FileNotFoundError(errno.ENOENT, "No such file or directory", "games.txt"), 2, "games.txt: No such file or directory"),
         (OSError(errno.ENOSPC, "No space left on device"), 1, "[Errno 28] No space left on device"),
         (MemoryError(), 1, "MemoryError"),
+        (CommandError("training has\ndiverged"), 1, "training has diverged"),
         (KeyboardInterrupt(), 130, "interrupted"),
         (
             ModuleNotFoundError("No module named 'torch'", name="torch"),
@@ -45,6 +56,19 @@ def test_errors_of_users_are_one_line_and_an_exit_code(
     assert printed.startswith("tool: ")
     assert line in printed
     assert printed.count("\n") == 1
+
+
+@pytest.mark.parametrize(("error", "message"), [(ValueError("bad"), "bad"), (KeyboardInterrupt(), "interrupted")])
+def test_a_note_of_the_moment_of_the_error_ends_the_message(error: BaseException, message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    saved = []
+
+    def fail() -> None:
+        saved.append("a file")
+        raise error
+
+    with pytest.raises(SystemExit), command("tool", note=lambda: f"{len(saved)} files are saved"):
+        fail()
+    assert capsys.readouterr().err == f"tool: {message}; 1 files are saved\n"
 
 
 @pytest.mark.parametrize("error", [TypeError("ours"), AssertionError(), ModuleNotFoundError("no", name="somebody_elses")])
@@ -112,13 +136,22 @@ def test_a_package_explains_modules_that_cannot_be_imported(tmp_path: Path) -> N
     }.items():
         (package / f"{name}.py").write_text(body)
 
+    for name in ("package", "late_package"):
+        (package / name).mkdir()
+    (package / "package" / "__init__.py").write_text("import sys; sys.modules['scipy'] = None\nimport scipy")
+    (package / "package" / "__main__.py").touch()
+    (package / "late_package" / "__init__.py").touch()
+    (package / "late_package" / "__main__.py").write_text("import sys; sys.modules['scipy'] = None\nimport scipy")
+
     def outcome(name: str) -> tuple[int, str]:
-        found = run(f"-m\ntools.{name}", folder=tmp_path)
+        found = run(f"-m\ntools.{name}", folder=tmp_path, env={**os.environ, "PYTHONPATH": str(REPOSITORY)})
         return found.returncode, found.stderr
 
     assert outcome("lacks_torch") == (2, 'lacks_torch: this needs torch; in a clone: pip install -e ".[torch]"\n')
     assert outcome("interrupted") == (130, "interrupted: interrupted\n")
     assert outcome("works") == (0, "")
+    for name in ("package", "late_package"):
+        assert outcome(name) == (2, f'{name}: this needs scipy; in a clone: pip install -e ".[train]"\n')
     for name in ("lacks_own", "is_wrong"):
         code, text = outcome(name)
         assert code == 1
@@ -147,30 +180,6 @@ class Terminal(io.StringIO):
         return True
 
 
-@pytest.mark.parametrize(
-    ("system", "variables", "expected"),
-    [
-        ("posix", {"TERM": "xterm"}, True),
-        ("posix", {}, True),
-        ("posix", {"TERM": "dumb"}, False),
-        ("nt", {}, False),
-        ("nt", {"WT_SESSION": "1"}, True),
-        ("nt", {"TERM_PROGRAM": "vscode"}, True),
-        ("nt", {"TERM": "dumb", "WT_SESSION": "1"}, False),
-    ],
-)
-def test_escape_sequences_are_for_terminals_that_understand_them(
-    system: str, variables: dict[str, str], expected: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in ("TERM", "WT_SESSION", "TERM_PROGRAM", "ConEmuANSI", "ANSICON"):
-        monkeypatch.delenv(name, raising=False)
-    for name, value in variables.items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.setattr(os, "name", system)
-    assert understands_ansi(Terminal()) == expected
-    assert not understands_ansi(io.StringIO())
-
-
 @pytest.mark.parametrize("with_tqdm", [True, False])
 def test_progress_tells_what_is_done_and_what_is_left(with_tqdm: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if not with_tqdm:
@@ -187,7 +196,49 @@ def test_progress_tells_what_is_done_and_what_is_left(with_tqdm: bool, monkeypat
     assert "score 0.5" in terminal.getvalue()
 
 
-def test_progress_is_silent_where_nobody_watches(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("with_tqdm", [True, False])
+def test_the_time_left_does_not_count_what_was_before_the_clock_was_restarted(with_tqdm: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The compiler takes 50 seconds, and then a game takes one: 98 games take 98 seconds."""
+    now = [1000.0]
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    if with_tqdm:
+        monkeypatch.setattr("tqdm.std.time", lambda: now[0])
+    else:
+        monkeypatch.setitem(sys.modules, "tqdm", None)
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    with Progress(100, unit="games", leave=True) as progress:
+        progress.note("score 0.5")
+        now[0] += 50
+        progress.update()
+        progress.restart_clock()
+        before = terminal.getvalue()
+        now[0] += 1.5
+        progress.update(1.5)
+        shown = terminal.getvalue().removeprefix(before)
+    assert progress.done == 2.5
+    assert ("01:37<" in shown or "<01:37" in shown) if with_tqdm else "98 s left" in shown
+    assert "score 0.5" in shown
+
+
+@pytest.mark.parametrize("with_tqdm", [True, False])
+def test_progress_takes_a_total_that_becomes_known_later(with_tqdm: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not with_tqdm:
+        monkeypatch.setitem(sys.modules, "tqdm", None)
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setattr(shared, "_PROGRESS_SECONDS", -1.0)
+    with Progress(None, unit="moves", leave=True) as progress:
+        progress.advance(3, 40)
+        progress.advance(40, 40)
+        assert progress.done == 40
+    assert re.search("40/40|40 of 40", terminal.getvalue())
+
+
+@pytest.mark.parametrize("with_tqdm", [True, False])
+def test_progress_is_silent_where_nobody_watches(with_tqdm: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not with_tqdm:
+        monkeypatch.setitem(sys.modules, "tqdm", None)
     stream = io.StringIO()
     monkeypatch.setattr(sys, "stderr", stream)
     with Progress(3, unit="games") as progress:

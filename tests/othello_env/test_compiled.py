@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,15 @@ def scattered(board_size: int, count: int, rng: np.random.Generator) -> tuple[Bi
     occupied = words[0] | np.where(rng.random(count) < 0.5, sparse[0], np.uint64(0)) | np.where(rng.random(count) < 0.3, sparse[1], 0)
     occupied &= np.uint64(FULL[board_size])
     return occupied & words[1], occupied & ~words[1]
+
+
+def crowded(board_size: int, count: int, rng: np.random.Generator) -> tuple[BitboardArray, BitboardArray]:
+    """Boards with few empty squares, most of which one side dominates."""
+    empty, minority = (np.bitwise_and.reduce(rng.integers(1 << 64, size=(3, count), dtype=np.uint64), axis=0) for _ in range(2))
+    discs = np.uint64(FULL[board_size]) & ~empty
+    sides = discs & minority, discs & ~minority
+    is_own = rng.random(count) < 0.5
+    return np.where(is_own, *sides), np.where(is_own, *sides[::-1])
 
 
 def same(one: PositionBatch, other: PositionBatch) -> bool:
@@ -58,6 +68,35 @@ def test_legal_moves_and_flips_are_the_same_on_a_million_boards(board_size: int,
     move = np.where(empty != 0, np.left_shift(np.uint64(1), squares & np.uint64(63)), 0)
     compiled.fill_flips(own, opp, move, found, words)
     assert np.array_equal(found, bitboard.flips(own, opp, move, board_size))
+
+
+@pytest.mark.parametrize("board_size", BOARD_SIZES)
+def test_placing_a_disc_and_deciding_who_moves_next_is_what_a_batch_does(board_size: int, rng: np.random.Generator) -> None:
+    """`place` and `settle`, the rules of all compiled code for one board, on boards where passes and ends are frequent."""
+
+    @compiled.kernel  # type: ignore[untyped-decorator, unused-ignore]
+    def step(own: Any, opp: Any, moves: Any, legal: Any, passed: Any, words: Any) -> None:
+        geometry = compiled.unpacked(words)
+        for row in range(len(own)):
+            flipped = compiled.flips(own[row], opp[row], moves[row], geometry)
+            after = compiled.place(own[row], opp[row], moves[row], flipped)
+            own[row], opp[row], legal[row], passed[row] = compiled.settle(after[0], after[1], geometry)
+
+    own, opp = crowded(board_size, 20_000, rng)
+    batch = PositionBatch(own, opp, np.zeros(len(own), dtype=np.uint8), board_size=board_size)
+    batch = batch.take(batch.legal_moves != 0)
+    squares = batch.sample_moves(rng)
+    own, opp, side = batch.own.copy(), batch.opp.copy(), batch.side_to_move.copy()
+    legal, passed = np.empty_like(own), np.empty(len(own), dtype=np.bool_)
+    step(own, opp, np.left_shift(np.uint64(1), squares.astype(np.uint64)), legal, passed, compiled.GEOMETRY[board_size])
+    batch.step(squares)
+    assert min(passed.sum(), batch.is_over.sum(), (~passed & ~batch.is_over).sum()) > 100
+    for found, expected in ((own, batch.own), (opp, batch.opp), (legal, batch.legal_moves), (passed, batch.side_to_move == side)):
+        assert np.array_equal(found[~batch.is_over], expected[~batch.is_over])
+    assert np.array_equal(legal == 0, batch.is_over)
+    for row in np.flatnonzero(batch.is_over)[:200]:  # nobody has passed at the end of a game
+        assert not passed[row]
+        assert {int(own[row]), int(opp[row])} == {batch[row].black, batch[row].white}
 
 
 @pytest.mark.slow
@@ -294,20 +333,89 @@ def test_compiled_code_is_found_again_by_the_next_process() -> None:
         assert in_a_fresh_process(code) == ["390216", "1000"]
 
 
+def output_of(code: str, folder: Path, **environment: str) -> tuple[str, str]:
+    """Standard output and standard error of a fresh process in a folder, whose packages come first."""
+    run = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY), **environment},
+    )
+    assert run.returncode == 0, run.stderr
+    return run.stdout.strip(), run.stderr
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> Path:
+    """A package whose one kernel calls a function of another subpackage."""
+    sources = {
+        "pack/__init__.py": "",
+        "pack/loops/__init__.py": "",
+        "pack/loops/count.py": "from othello_env.compiled import kernel\nfrom pack.rules.step import step\n\n"
+        "@kernel\ndef count(number):\n    return step(number)\n",
+        "pack/rules/__init__.py": "",
+        "pack/rules/step.py": "from othello_env.compiled import inlined\n\n@inlined\ndef step(number):\n    return number + 1\n",
+    }
+    for name, text in sources.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return tmp_path
+
+
+COUNT = "from pack.loops.count import count\nprint(count(1), sum(count.stats.cache_hits.values()), sum(count.stats.cache_misses.values()))"
+
+
+def test_a_kernel_is_compiled_anew_once_a_file_of_its_package_has_changed(package: Path) -> None:
+    assert output_of(COUNT, package)[0] == "2 0 1"
+    assert output_of(COUNT, package)[0] == "2 1 0"
+    step = package / "pack" / "rules" / "step.py"
+    step.write_text(step.read_text(encoding="utf-8").replace("number + 1", "number + 10"), encoding="utf-8")
+    assert output_of(COUNT, package)[0] == "11 0 1"
+
+
 @pytest.mark.slow
-def test_code_on_disk_is_not_used_once_a_file_that_went_into_it_has_changed(tmp_path: Path) -> None:
+def test_a_kernel_is_compiled_anew_once_a_file_of_othello_env_has_changed(tmp_path: Path) -> None:
     shutil.copytree(REPOSITORY / "othello_env", tmp_path / "othello_env", ignore=shutil.ignore_patterns("__pycache__"))
-    code = "from othello_env import PositionBatch, use_compiled\nuse_compiled()\nprint(*PositionBatch.start(1).legal_moves)"
-
-    def legal_moves_of_the_start() -> int:
-        return int(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path).stdout)
-
-    assert legal_moves_of_the_start() == legal_moves_of_the_start() == Position.start().legal_moves
+    code = (
+        "import numpy as np\nfrom othello_env import Position, compiled\n"
+        "own, opp = (np.array([discs], dtype=np.uint64) for discs in (Position.start().own, Position.start().opp))\n"
+        "compiled.fill_legal_moves(own, opp, own, compiled.GEOMETRY[8])\n"
+        "print(own[0], sum(compiled.fill_legal_moves.stats.cache_hits.values()))"
+    )
+    legal_moves = Position.start().legal_moves
+    found = [output_of(code, tmp_path, PYTHONPATH="")[0] for _ in range(2)]
+    assert found == [f"{legal_moves} 0", f"{legal_moves} 1"]
     kernel = tmp_path / "othello_env" / "bitboard.py"
     line = "    squares |= down >> step\n"
     assert line in kernel.read_text(encoding="utf-8")
     kernel.write_text(kernel.read_text(encoding="utf-8").replace(line, ""), encoding="utf-8")
-    assert legal_moves_of_the_start() == Position.start().legal_moves & ((1 << 64) - (1 << 37))
+    assert output_of(code, tmp_path, PYTHONPATH="")[0] == f"{legal_moves & ((1 << 64) - (1 << 37))} 0"
+
+
+def test_one_line_says_that_code_is_compiled_and_none_where_it_is_on_disk(package: Path) -> None:
+    line = "othello_env: compiling, which takes up to a minute, once on this computer\n"
+    assert output_of(COUNT + "\ncount(1.5)", package)[1] == line  # compiled twice, for two types
+    foreign = "\nimport numba\nnumba.njit(lambda number: number)(1)"
+    assert output_of(COUNT + foreign, package)[1] == ""
+
+
+def test_where_no_code_can_be_kept_the_line_says_so(package: Path) -> None:
+    code = "import numba\ndef refuse(*arguments, cache=False, **options):\n    if cache:\n        raise RuntimeError('no locator')\n"
+    code += "    return njit(*arguments, **options)\nnjit, numba.njit = numba.njit, refuse\nfrom pack.loops.count import count\ncount(1)"
+    assert "in every run, since no cache folder is writable: set NUMBA_CACHE_DIR to one" in output_of(code, package)[1]
+
+
+@pytest.mark.parametrize(
+    ("name", "is_worker", "speaks"),
+    [("MainProcess", False, True), ("SpawnProcess-1", True, True), ("SpawnProcess-2", True, False), ("SpawnProcess-11", True, False)],
+)
+def test_of_many_workers_one_says_that_it_compiles(name: str, is_worker: bool, speaks: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiled.multiprocessing, "parent_process", lambda: object() if is_worker else None)
+    monkeypatch.setattr(compiled.multiprocessing, "current_process", lambda: SimpleNamespace(name=name))
+    assert compiled._speaks_for_its_workers() == speaks
 
 
 def test_replaced_arrays_are_written_to_only_where_they_fit() -> None:

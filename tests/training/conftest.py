@@ -1,14 +1,29 @@
 from __future__ import annotations
 
+import importlib.util
+
 import pytest
-import torch
 
-from agents.networks import Device
+from agents.device import Device
+
+HAS_TORCH = importlib.util.find_spec("torch") is not None
+
+# The trainers of policy-value networks need the extra [torch]; all other tests of this folder run without it.
+NEED_TORCH = ("alphazero", "losses", "opponent_pool", "optimizer", "ppo", "self_play")
+collect_ignore = [] if HAS_TORCH else [f"test_{name}.py" for name in NEED_TORCH]
 
 
-@pytest.fixture(params=["cpu", *(["cuda"] if torch.cuda.is_available() else [])])
+def devices() -> list[Device]:
+    """Each device that a network can learn on here; none without PyTorch."""
+    if not HAS_TORCH:
+        return []
+    import torch
+
+    return ["cpu", "cuda"] if torch.cuda.is_available() else ["cpu"]
+
+
+@pytest.fixture(params=devices())
 def device(request: pytest.FixtureRequest) -> Device:
-    """Each device that a network can learn on here."""
     found: Device = request.param
     return found
 
@@ -16,4 +31,7 @@ def device(request: pytest.FixtureRequest) -> Device:
 @pytest.fixture(autouse=True, scope="session")
 def one_thread() -> None:
     """As in training: the arrays are small, and PyTorch's threads would contend with NumPy's."""
-    torch.set_num_threads(1)
+    if HAS_TORCH:
+        import torch
+
+        torch.set_num_threads(1)

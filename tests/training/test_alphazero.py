@@ -11,7 +11,8 @@ import pytest
 import torch
 
 from agents import make_agent, policy_value
-from agents.networks import Device, PolicyValueNetwork, planes_of, to_arrays
+from agents.device import Device
+from agents.networks import PolicyValueNetwork, planes_of, to_arrays
 from agents.policy_value import network_evaluator, policy_value_agent
 from agents.weight_file import CheckpointError
 from othello_env.bitboard import unpack
@@ -185,6 +186,9 @@ def test_training_that_diverges_stops_before_the_weights_are_spoilt(tmp_path: Pa
     [
         ("--games=0", "games 0: must be at least 1"),
         ("--simulations=0", "simulations 0"),
+        ("--simulations=x", "argument --simulations: invalid int value: 'x'"),
+        ("--precision=int8", "argument --precision: invalid choice: 'int8'"),
+        ("--keep-every=-1", "keep_every -1"),
         ("--num-envs=0", "num_envs 0"),
         ("--simulations=100000", "num_envs 1024 with 100000 simulations: 93 GiB of trees"),
         ("--full-share=0", "full_share 0.0"),
@@ -201,12 +205,27 @@ def test_training_that_diverges_stops_before_the_weights_are_spoilt(tmp_path: Pa
         *([] if torch.cuda.is_available() else [("--device=cuda", "no CUDA device")]),
     ],
 )
-def test_a_wrong_setting_is_refused_in_one_line(setting: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_setting_is_refused_in_one_line(
+    setting: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(SystemExit, match=r"^alphazero: [^\n]*$") as stop:
+    with pytest.raises(SystemExit) as stopped:
         main([setting])
-    assert message in str(stop.value.code)
+    assert stopped.value.code == 2
+    printed = capsys.readouterr().err
+    assert printed.startswith("alphazero: ")
+    assert message in printed
+    assert printed.count("\n") == 1
     assert not list(tmp_path.iterdir())
+
+
+@pytest.fixture(scope="module")
+def state(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A checkpoint of a run that has begun to learn."""
+    path = tmp_path_factory.mktemp("run") / "state"
+    advance(Learner(SMALL), 150).save(path)
+    assert Learner.load(path)._steps_done > 0
+    return path
 
 
 @pytest.mark.parametrize(
@@ -223,14 +242,30 @@ def test_a_wrong_setting_is_refused_in_one_line(setting: str, message: str, tmp_
         lambda parts, about: about["settings"].update(nothing=9),
         lambda parts, about: about.update(rng={"bit_generator": "PCG64"}),
         lambda parts, about: about.update(losses=[1.0]),
+        lambda parts, about: about.update(losses=[1.0, 1.0, float("inf"), 2]),
+        lambda parts, about: about.update(games_done=10**9),
+        lambda parts, about: about.update(games_done=-1),
+        lambda parts, about: about.update(games_done=0),
+        lambda parts, about: about.update(plies_done=10**9),
+        lambda parts, about: about.update(plies_done=1),
+        lambda parts, about: about.update(positions_added=10**9),
+        lambda parts, about: about.update(steps_done=10**9),
+        lambda parts, about: about.update(steps_done=-1),
+        lambda parts, about: about.update(steps_done=about["steps_done"] - 1),
+        lambda parts, about: about["settings"].update(replay_ratio=1e6),
+        lambda parts, about: about["settings"].update(batch_size=1),
+        lambda parts, about: parts["optimizer"].pop("0.exp_avg_sq"),
+        lambda parts, about: parts.pop("optimizer"),
+        lambda parts, about: [array.__iadd__(1) for name, array in parts["optimizer"].items() if name.endswith("step")],
+        lambda parts, about: parts["replay"].pop("policy"),
+        lambda parts, about: parts["self_play"].pop("length"),
     ],
 )
-def test_a_checkpoint_with_other_things_in_it_is_refused(tmp_path: Path, change: Any) -> None:
-    advance(Learner(SMALL), 150).save(tmp_path / "state")
-    parts, about = read_checkpoint(tmp_path / "state", CHECKPOINT_KIND)
+def test_a_checkpoint_with_other_things_in_it_is_refused(state: Path, tmp_path: Path, change: Any) -> None:
+    parts, about = read_checkpoint(state, CHECKPOINT_KIND)
     change(parts, about)
     write_checkpoint(tmp_path / "state", CHECKPOINT_KIND, parts=parts, about=about)
-    with pytest.raises(CheckpointError, match="not a checkpoint to go on from"):
+    with pytest.raises(CheckpointError, match="not a checkpoint to resume from"):
         Learner.load(tmp_path / "state")
 
 

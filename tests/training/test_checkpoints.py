@@ -1,62 +1,22 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 from agents.weight_file import CheckpointError
-from training.checkpoints import Arrays, optimizer_arrays, read_checkpoint, restore_optimizer, write_checkpoint
-
-
-def network_of(layout: torch.memory_format) -> torch.nn.Module:
-    torch.manual_seed(0)
-    network: torch.nn.Module = torch.nn.Sequential(torch.nn.Conv2d(3, 8, 3), torch.nn.Flatten(), torch.nn.Linear(32, 1))
-    return network.to(memory_format=layout)  # type: ignore[call-overload,no-any-return]
-
-
-def train(network: torch.nn.Module, optimizer: torch.optim.Optimizer, steps: int) -> None:
-    for step in range(steps):
-        planes = torch.rand(5, 3, 4, 4, generator=torch.Generator().manual_seed(step))
-        optimizer.zero_grad()
-        network(planes).square().sum().backward()
-        optimizer.step()
-
-
-@pytest.mark.parametrize("layout", [torch.contiguous_format, torch.channels_last])
-@pytest.mark.parametrize("steps", [0, 3])
-def test_an_optimiser_goes_on_as_if_nothing_had_happened(layout: torch.memory_format, steps: int, tmp_path: Path) -> None:
-    old = network_of(layout)
-    old_optimizer = torch.optim.AdamW(old.parameters(), lr=0.01)
-    train(old, old_optimizer, steps)
-    write_checkpoint(tmp_path / "state", "test", parts={"optimizer": optimizer_arrays(old_optimizer)}, about={"steps": steps})
-    parts, about = read_checkpoint(tmp_path / "state", "test")
-    assert about["steps"] == steps
-    new = network_of(layout)
-    new.load_state_dict(old.state_dict())
-    new_optimizer = torch.optim.AdamW(new.parameters(), lr=0.01)
-    restore_optimizer(new_optimizer, parts.get("optimizer", {}))
-    train(old, old_optimizer, 4)
-    train(new, new_optimizer, 4)
-    for one, other in zip(old.parameters(), new.parameters(), strict=True):
-        assert torch.equal(one, other)
-    for name, array in optimizer_arrays(old_optimizer).items():
-        np.testing.assert_array_equal(optimizer_arrays(new_optimizer)[name], array)
-
-
-def test_the_state_of_another_network_is_refused() -> None:
-    network = network_of(torch.contiguous_format)
-    optimizer = torch.optim.AdamW(network.parameters())
-    train(network, optimizer, 1)
-    arrays = optimizer_arrays(optimizer)
-    other = torch.optim.AdamW(torch.nn.Linear(3, 1).parameters())
-    with pytest.raises(ValueError, match="of 4 parameters; expected 2"):
-        restore_optimizer(other, arrays)
-    with pytest.raises(ValueError, match="parameter 0 is of another shape"):
-        restore_optimizer(other, {name: array for name, array in arrays.items() if name[0] in "01"})
-    with pytest.raises(KeyError):
-        restore_optimizer(optimizer, {name: array for name, array in arrays.items() if name != "2.exp_avg"})
+from training.checkpoints import (
+    Arrays,
+    check_fits,
+    check_game_counts,
+    checkpoint,
+    read_checkpoint,
+    read_counter,
+    read_sums,
+    write_checkpoint,
+)
 
 
 def test_parts_keep_their_arrays_apart_and_another_kind_is_refused(tmp_path: Path) -> None:
@@ -70,3 +30,48 @@ def test_parts_keep_their_arrays_apart_and_another_kind_is_refused(tmp_path: Pat
     }
     with pytest.raises(CheckpointError, match="holds 'mine'"):
         read_checkpoint(tmp_path / "state", "yours")
+
+
+@pytest.mark.parametrize(
+    "error",
+    [ZeroDivisionError("x"), OverflowError("x"), AttributeError("x"), KeyError("x"), IndexError("x"), TypeError("x"), ValueError("x")],
+)
+def test_content_that_does_not_fit_is_a_checkpoint_error_with_the_file(tmp_path: Path, error: Exception) -> None:
+    write_checkpoint(tmp_path / "state", "mine", parts={}, about={})
+    message = rf"state': not a checkpoint to resume from \({type(error).__name__}: '?x'?\)"
+    with pytest.raises(CheckpointError, match=message), checkpoint(tmp_path / "state", "mine"):
+        raise error
+
+
+def test_an_array_of_another_shape_or_dtype_is_refused() -> None:
+    like = np.zeros((2, 3), dtype=np.float32)
+    check_fits("a", np.ones((2, 3), dtype=np.float32), like)
+    for array in (np.zeros((3, 2), dtype=np.float32), np.zeros((2, 3)), np.zeros(6, dtype=np.float32)):
+        with pytest.raises(ValueError, match=r"^a: .*; expected float32 of shape \(2, 3\)$"):
+            check_fits("a", array, like)
+
+
+@pytest.mark.parametrize("value", [-1, 1.0, True, "1", None, [1]])
+def test_a_counter_is_an_integer_from_0(value: Any) -> None:
+    assert read_counter({"games": 0}, "games") == 0
+    assert read_counter({"games": 10**9}, "games") == 10**9
+    with pytest.raises(ValueError, match="^games .*: expected an integer from 0$"):
+        read_counter({"games": value}, "games")
+    with pytest.raises(KeyError):
+        read_counter({}, "games")
+
+
+@pytest.mark.parametrize("value", [[1.0], [1.0, 2.0, 3.0], 1.0, [[1.0, 2.0]], [float("nan"), 1], [1.0, -1], [1.0, 0.5], [float("inf"), 1]])
+def test_sums_are_finite_numbers_and_their_count(value: Any) -> None:
+    np.testing.assert_array_equal(read_sums({"losses": [-2.5, 3]}, "losses", 2), [-2.5, 3.0])
+    with pytest.raises(ValueError, match="^losses .*: expected 2 finite numbers, the last one a count$"):
+        read_sums({"losses": value}, "losses", 2)
+
+
+def test_games_have_as_many_plies_as_the_board_allows() -> None:
+    # On 6x6 a game has 1 to 32 plies.
+    for games, plies in ((0, 0), (0, 64), (1, 1), (1, 96), (10, 10), (10, 12 * 32)):
+        check_game_counts(games_done=games, plies_done=plies, num_running=2, board_size=6)
+    for games, plies in ((0, 65), (1, 0), (1, 97), (10, 9), (10, 12 * 32 + 1), (10**9, 100), (10, 10**9)):
+        with pytest.raises(ValueError, match=f"^{games} games with {plies} plies: a game has 1 to 32 plies"):
+            check_game_counts(games_done=games, plies_done=plies, num_running=2, board_size=6)

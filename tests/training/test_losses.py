@@ -6,15 +6,14 @@ import pytest
 import torch
 from torch import Tensor
 
-from training.checkpoints import TrainingDivergedError
-from training.losses import clipped_policy_loss, descend, entropy, masked_log_softmax, ownership_loss, policy_loss, value_loss
+from training.losses import clipped_policy_loss, entropy, masked_log_softmax, ownership_loss, policy_loss, value_loss
 
 
 def logs(*probabilities: float) -> Tensor:
     return torch.tensor(probabilities, dtype=torch.float32).log()
 
 
-def test_the_policy_is_spread_over_allowed_actions_alone() -> None:
+def test_the_policy_covers_legal_actions_only() -> None:
     logits = torch.tensor([[math.log(1), math.log(3), 50.0], [5.0, 7.0, -9.0]])
     mask = torch.tensor([[True, True, False], [False, False, True]])
     log_policy = masked_log_softmax(logits, mask)
@@ -99,24 +98,3 @@ def test_the_ownership_loss_is_the_mean_over_squares() -> None:
     logits, target = torch.tensor([[math.log(3), 0.0, math.log(3)]]), torch.tensor([[1.0, 1.0, 0.5]])
     expected = (-math.log(0.75) - math.log(0.5) - (math.log(0.75) + math.log(0.25)) / 2) / 3
     assert ownership_loss(logits, target).item() == pytest.approx(expected, rel=1e-5)
-
-
-@pytest.mark.parametrize("largest_gradient", [0.5, 100.0])
-def test_a_step_goes_down_the_weighted_sum_and_no_further_than_it_may(largest_gradient: float) -> None:
-    parameter = torch.tensor([3.0, -4.0], requires_grad=True)
-    optimizer = torch.optim.SGD([parameter], lr=1.0)
-    found = descend(optimizer, torch.stack([(parameter**2).sum(), parameter.sum()]), weights=(0.5, 2.0), largest_gradient=largest_gradient)
-    assert found == [25.0, -1.0]
-    gradient = torch.tensor([5.0, -2.0])  # of half the squares, and twice the sum
-    shortened = gradient * min(1.0, largest_gradient / float(gradient.norm()))
-    torch.testing.assert_close(parameter.detach(), torch.tensor([3.0, -4.0]) - shortened)
-
-
-@pytest.mark.parametrize(("first", "second"), [(math.nan, 0.0), (0.0, math.inf), (1e38, 1e38)])
-def test_a_step_that_would_not_be_finite_is_not_made(first: float, second: float) -> None:
-    """The last losses are finite, and their gradient is not."""
-    parameter = torch.tensor([1.0, 1.0], requires_grad=True)
-    optimizer = torch.optim.AdamW([parameter], lr=0.1)
-    with pytest.raises(TrainingDivergedError, match="diverged: losses and gradient"):
-        descend(optimizer, parameter * torch.tensor([first, second]), weights=(10.0, 1.0), largest_gradient=1.0)
-    assert parameter.tolist() == [1.0, 1.0]

@@ -15,7 +15,8 @@ import pytest
 import torch
 
 from agents import make_agent, policy_value
-from agents.networks import Device, PolicyValueNetwork, to_arrays
+from agents.device import Device
+from agents.networks import PolicyValueNetwork, to_arrays
 from agents.policy_value import load_policy_value_agent, network_evaluator, policy_value_agent
 from agents.weight_file import CheckpointError, read_weights, write_weights
 from othello_env import BLACK, Position, PositionBatch
@@ -115,7 +116,7 @@ def test_the_metrics_and_the_network_of_a_run_are_there_to_be_read(tmp_path: Pat
         rows = list(csv.DictReader(file))
     assert rows
     assert all(0 < float(row["entropy"]) < 3 for row in rows)
-    assert all(0 <= float(row["clipped_share"]) <= 1 for row in rows)
+    assert all(0 <= float(row["clip_fraction"]) <= 1 for row in rows)
     agent = load_policy_value_agent(tmp_path / NETWORK_FILE, simulations=0)
     openings = random_openings(5, 4, rng=np.random.default_rng(0), board_size=6)
     assert play_match(agent, make_agent("random"), openings).games == 10
@@ -294,7 +295,7 @@ def test_illegal_actions_are_never_chosen_however_likely_the_network_thinks_them
 
 def test_actions_are_chosen_as_often_as_the_policy_says() -> None:
     learner = with_noise(Learner(SMALL), 0.5)
-    planes, action_mask = learner._turned(learner._sources[np.zeros(48, dtype=np.int64)])
+    planes, action_mask = learner._transformed(learner._sources[np.zeros(48, dtype=np.int64)])
     count = 20_000
     decisions = learner._decide(learner.network, planes[:1].repeat(count, axis=0), action_mask[:1].repeat(count, axis=0))
     shares = np.bincount(decisions.actions, minlength=37) / count
@@ -412,7 +413,9 @@ def test_weights_that_are_not_finite_are_not_saved(tmp_path: Path) -> None:
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == saved
 
 
-def test_a_wrong_argument_is_refused_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_argument_is_refused_in_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.chdir(tmp_path)
     for arguments, message in (
         (["--num-envs", "0"], "num_envs 0"),
@@ -436,13 +439,27 @@ def test_a_wrong_argument_is_refused_in_one_line(tmp_path: Path, monkeypatch: py
         (["--ent-coef", "nan"], "ent_coef nan"),
         (["--weight-decay", "-1"], "weight_decay -1"),
         (["--blocks", "0"], "0 blocks"),
-        (["--preset", "7x7"], "preset '7x7'"),
+        (["--epochs", "1.5"], "argument --epochs: invalid int value: '1.5'"),
+        (["--preset", "7x7"], "argument --preset: invalid choice: '7x7'"),
         (["--resume", "nothing"], "'nothing/checkpoint.safetensors': no such file"),
     ):
-        with pytest.raises(SystemExit, match=r"^ppo: [^\n]*$") as stop:
+        with pytest.raises(SystemExit) as stopped:
             main(arguments)
-        assert message in str(stop.value.code)
+        assert stopped.value.code == 2
+        printed = capsys.readouterr().err
+        assert printed.startswith("ppo: ")
+        assert message in printed
+        assert printed.count("\n") == 1
     assert not list(tmp_path.iterdir())
+
+
+@pytest.fixture(scope="module")
+def state(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A checkpoint of a run after its first update."""
+    path = tmp_path_factory.mktemp("run") / "state"
+    after_updates(Learner(SMALL), 1).save(path)
+    Learner.load(path)
+    return path
 
 
 @pytest.mark.parametrize(
@@ -461,6 +478,20 @@ def test_a_wrong_argument_is_refused_in_one_line(tmp_path: Path, monkeypatch: py
         lambda arrays, about: about.pop("env_rng"),
         lambda arrays, about: about.update(env_rng={"bit_generator": "PCG64"}),
         lambda arrays, about: about.update(snapshots_added=1),
+        lambda arrays, about: about.update(snapshots_added=10**9),
+        lambda arrays, about: about.update(snapshots_added=-1),
+        lambda arrays, about: about.update(games_done=10**9),
+        lambda arrays, about: about.update(games_done=-1),
+        lambda arrays, about: about.update(positions_done=10**9),
+        lambda arrays, about: about.update(positions_done=about["positions_done"] + 1),
+        lambda arrays, about: about.update(updates_done=10**9),
+        lambda arrays, about: about.update(updates_done=10**9, snapshots_added=10**9 + 1),
+        lambda arrays, about: about.update(updates_done=True),
+        lambda arrays, about: about.update(metrics=[1.0]),
+        lambda arrays, about: about.update(metrics=[float("nan")] * 6),
+        lambda arrays, about: arrays.pop("optimizer/2.exp_avg_sq"),
+        lambda arrays, about: arrays.update({"optimizer/1.step": arrays["optimizer/1.step"] + 1}),
+        lambda arrays, about: arrays.update({"opponents/-1.stem.bias": arrays["opponents/0.stem.bias"]}),
         lambda arrays, about: about.update(precision="float5"),
         lambda arrays, about: about["settings"].update(unknown=1),
         lambda arrays, about: about["settings"].update(board_size=8),
@@ -468,12 +499,11 @@ def test_a_wrong_argument_is_refused_in_one_line(tmp_path: Path, monkeypatch: py
         lambda arrays, about: about["settings"].update(channels=9),
     ],
 )
-def test_a_checkpoint_with_other_things_in_it_is_refused(tmp_path: Path, change: Callable[..., Any]) -> None:
-    after_updates(Learner(SMALL), 1).save(tmp_path / "state")
-    arrays, about = read_weights(tmp_path / "state", CHECKPOINT_KIND)
+def test_a_checkpoint_with_other_things_in_it_is_refused(state: Path, tmp_path: Path, change: Callable[..., Any]) -> None:
+    arrays, about = read_weights(state, CHECKPOINT_KIND)
     change(arrays, about)
     write_weights(tmp_path / "state", CHECKPOINT_KIND, tensors=arrays, about=about)
-    with pytest.raises(CheckpointError, match="not a checkpoint to go on from"):
+    with pytest.raises(CheckpointError, match="not a checkpoint to resume from"):
         Learner.load(tmp_path / "state")
 
 
@@ -487,9 +517,7 @@ def test_a_damaged_checkpoint_is_refused(tmp_path: Path) -> None:
 
 def test_a_run_of_the_command_line_leaves_what_it_says(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = [f"--{field.name.replace('_', '-')}={getattr(SMALL, field.name)}" for field in fields(SMALL)]
-    with pytest.raises(SystemExit) as stop:
-        main([*arguments, "--out", str(tmp_path / "run"), "--final-openings", "3"])
-    assert stop.value.code == 0
+    main([*arguments, "--out", str(tmp_path / "run"), "--final-openings", "3"])
     output = capsys.readouterr().out
     assert "Training to 200 games" in output
     assert re.search("^policy +random", output, re.MULTILINE)

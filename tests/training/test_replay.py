@@ -64,9 +64,16 @@ def test_nothing_can_be_drawn_from_nothing_or_put_where_it_does_not_fit() -> Non
     with pytest.raises(ValueError, match="capacity 0"):
         Replay(0, 5)
     state = samples_of(range(3)).arrays()
-    with pytest.raises(ValueError, match="does not fit"):
-        replay.restore(state, 4)
-    with pytest.raises(ValueError, match="policy"):
-        replay.restore({**state, "policy": np.zeros((3, 6), dtype=np.float16)}, 3)
+    for arrays, added, message in (
+        (state, 4, r"replay own: uint64 of shape \(3,\); expected uint64 of shape \(4,\)"),
+        (state, 2, r"replay own: uint64 of shape \(3,\); expected uint64 of shape \(2,\)"),
+        (state, 30, r"replay own: uint64 of shape \(3,\); expected uint64 of shape \(10,\)"),
+        ({**state, "policy": np.zeros((3, 6), dtype=np.float16)}, 3, "replay policy: float16"),
+        ({**state, "outcome": np.zeros(3, dtype=np.int16)}, 3, "replay outcome: int16"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            replay.restore(arrays, added)
     with pytest.raises(KeyError):
         replay.restore({"own": state["own"]}, 3)
+    assert replay.added == 0
+    assert not any(array.any() for array in replay._samples.arrays().values())

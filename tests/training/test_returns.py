@@ -66,6 +66,13 @@ def test_discount_counts_plies() -> None:
     assert found == pytest.approx([0.25, 0.5, 1.0])
 
 
+def test_lambda_is_by_default_that_of_the_ppo_paper_and_nothing_is_discounted() -> None:
+    game: dict[str, Any] = {"rewards": [0, 0, 1], "values": [0.5, 0.2, 0.4], "sides": [0, 0, 0], "ended": [0, 0, 1]}
+    # 0.05 * 0.4 + 0.95 * 1 = 0.97, and 0.05 * 0.2 + 0.95 * 0.97 = 0.9315.
+    assert returns_of(**game) == pytest.approx([0.9315, 0.97, 1.0])
+    assert returns_of(**game) == returns_of(**game, gae_lambda=0.95, discount=1.0)
+
+
 def test_nothing_comes_over_from_the_next_game() -> None:
     found = returns_of(rewards=[1, 0], values=[0, 0.8], sides=[1, 0], ended=[1, 0], last_value=0.6, last_side=0, gae_lambda=0.5)
     assert found == pytest.approx([1.0, 0.6])

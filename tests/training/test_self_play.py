@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from agents.greedy import NOBODY
 from agents.search.leaf import Evaluation, RolloutEvaluator
 from agents.search.mcts import SearchSettings
 from othello_env import BLACK, Position, PositionBatch
@@ -93,6 +94,19 @@ def test_policies_are_those_of_legal_moves_and_a_quarter_of_the_searches_is_full
         assert (np.abs(part.root_value) <= 1).all()
 
 
+def test_policies_to_learn_from_are_those_of_full_searches() -> None:
+    """With PUCT a policy is the share of visits: multiples of 1/5 after a full search, of 1/2 after a quick one."""
+    plan, rng = SearchPlan(full=5, quick=2, full_share=0.5), np.random.default_rng(3)
+    games = SelfPlay(24, 6, search=SearchSettings(simulations=5), random_plies=0, rng=rng)
+    samples = [games.advance(RolloutEvaluator(), plan, rng=rng) for _ in range(250)]
+    policy, full = (np.concatenate([getattr(part, name) for part in samples]) for name in ("policy", "policy_mask"))
+    choice_mask = policy.max(axis=1) < 1
+    for mask, simulations in ((full, 5), (~full, 2)):
+        visits = policy[mask & choice_mask].astype(np.float64) * simulations
+        assert len(visits) > 50
+        np.testing.assert_allclose(visits, visits.round(), atol=0.01)
+
+
 def test_games_begin_at_all_stages_and_later_ones_with_few_random_moves() -> None:
     games = new_games(64, random_plies=4)
     empties = games._games.empties
@@ -141,7 +155,7 @@ def test_a_greedy_side_turns_the_most_discs_and_only_the_other_one_s_positions_a
         for row, possible, first in zip(over, ends, np.cumsum([0, *lengths]), strict=False):
             kept = slice(first, first + plies[row])
             plies[row] = 0
-            if greedy_side[row] < 0:  # its greedy side had taken all discs before the first search
+            if greedy_side[row] == NOBODY:  # its greedy side had taken all discs before the first search
                 continue
             own, opp = int(samples.final_own[first]), int(samples.final_opp[first])
             black, white = (opp, own) if greedy_side[row] == BLACK else (own, opp)
@@ -154,7 +168,7 @@ def test_a_greedy_side_turns_the_most_discs_and_only_the_other_one_s_positions_a
 
 def test_each_side_is_greedy_in_half_of_the_wanted_share_of_games() -> None:
     sides = new_games(2000, 8, greedy_share=0.6)._greedy_side
-    shares = [float((sides == side).mean()) for side in (-1, 0, 1)]
+    shares = [float((sides == side).mean()) for side in (NOBODY, 0, 1)]
     assert shares == pytest.approx([0.4, 0.3, 0.3], abs=0.04)
 
 
@@ -181,7 +195,7 @@ def test_restored_games_go_on_like_the_old_ones(calls: int) -> None:
         lambda state: state.update(length=state["length"] + 25),
         lambda state: state.update(own=state["opp"], opp=state["own"]),
         lambda state: state.update(own=state["own"] | state["opp"], opp=state["opp"] & np.uint64(0)),
-        lambda state: state.update(greedy_side=state["side_to_move"].astype(np.int8)),
+        lambda state: state.update(greedy_side=state["side_to_move"].copy()),
         lambda state: state.pop("search.leaves"),
         lambda state: state.update({"search.parent_edge": state["search.parent_edge"] + 100}),
     ],

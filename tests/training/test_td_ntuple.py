@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -13,8 +12,9 @@ import numpy.typing as npt
 import pytest
 
 from agents import make_agent
+from agents.board import embedded, embedded_square
+from agents.greedy import NOBODY
 from agents.ntuple.network import NTupleNetwork, ntuple_agent
-from agents.search.board import embedded, embedded_square
 from agents.weight_file import CheckpointError
 from othello_env import BLACK, Game, Position, backend
 from tests.conftest import REPOSITORY
@@ -22,7 +22,7 @@ from training.checkpoints import TrainingDivergedError, read_checkpoint, write_c
 from training.evaluation.match import play_match
 from training.evaluation.openings import load_openings, random_openings
 from training.run import save_run
-from training.td_kernel import NOBODY, NUM_COLUMNS, Lessons, learn, play
+from training.td_kernel import Updates, play
 from training.td_ntuple import CHECKPOINT_KIND, NETWORK_FILE, PRESETS, TRAINER, Learner, Settings, main
 
 MARGIN_SHARE = 0.75
@@ -35,13 +35,13 @@ def play_plies(learner: Learner, plies: int) -> Learner:
     return learner
 
 
-def move_without_learning(learner: Learner) -> Lessons:
+def move_without_learning(learner: Learner) -> Updates:
     """What would be learned of one move in all games of the first network."""
     member, settings = learner.members[0], learner.settings
     shape = (settings.num_envs, 2, len(learner.patterns.empty_indices))
-    lessons = Lessons(np.zeros(shape, dtype=np.int32), np.zeros(shape[:2]), np.zeros(shape[0], dtype=np.bool_))
-    play(member.games, member.weights.ravel(), learner.params, lessons)
-    return lessons
+    updates = Updates(np.zeros(shape, dtype=np.int32), np.zeros(shape[:2]), np.zeros(shape[0], dtype=np.bool_))
+    play(member.games, member.weights.ravel(), learner.params, updates)
+    return updates
 
 
 def give_weights(learner: Learner, seed: int = 0) -> NTupleNetwork:
@@ -174,25 +174,25 @@ def test_targets_change_sign_with_the_side_and_end_in_the_result(board_size: Any
         return float((target - np.tanh(total)) * (1 - np.tanh(total) ** 2))
 
     def padded(lookups: npt.NDArray[np.int64]) -> list[int]:
-        stage, entry = np.divmod(lookups, network.stage_size)
+        stage, entry = np.divmod(lookups, network.layout.stage_size)
         return (stage * int(learner.patterns.stage_stride) + entry).tolist()  # type: ignore[no-any-return]
 
     previous: list[tuple[int, Position] | None] = [None] * games  # who made the last move, and what it led to
     same_side = ends = others = 0
     for _ in range(board_size**2 + 10):
         before = positions_of(learner)
-        lessons = move_without_learning(learner)
+        updates = move_without_learning(learner)
         for row, (old, new) in enumerate(zip(before, positions_of(learner), strict=True)):
             children = {old.play(square) for square in old.legal_squares()}
             if last := previous[row]:
                 lookups, total = sum_for(network, *last)
                 target = np.tanh(best_sum(network, old)) * (1 if last[0] == old.side_to_move else -1)
-                assert lessons.errors[row, 0] == pytest.approx(error(total, target), abs=1e-5)
-                assert lessons.lookups[row, 0, : network.num_lookups].tolist() == padded(lookups)
+                assert updates.errors[row, 0] == pytest.approx(error(total, target), abs=1e-5)
+                assert updates.indices[row, 0, : network.layout.num_lookups].tolist() == padded(lookups)
                 same_side += last[0] == old.side_to_move
             else:
-                assert lessons.errors[row, 0] == 0
-            if lessons.ended[row]:
+                assert updates.errors[row, 0] == 0
+            if updates.ended[row]:
                 assert new == Position.start(board_size)
                 possible = []
                 for child in children:
@@ -200,64 +200,16 @@ def test_targets_change_sign_with_the_side_and_end_in_the_result(board_size: Any
                         lookups, total = sum_for(network, old.side_to_move, child)
                         result = result_for(old.side_to_move, child)
                         possible.append((padded(lookups), pytest.approx(error(total, result), abs=1e-5)))
-                assert (lessons.lookups[row, 1, : network.num_lookups].tolist(), lessons.errors[row, 1]) in possible
+                assert (updates.indices[row, 1, : network.layout.num_lookups].tolist(), updates.errors[row, 1]) in possible
                 ends += 1
             else:
-                assert lessons.errors[row, 1] == 0
+                assert updates.errors[row, 1] == 0
                 assert new in children
                 others += best_sum(network, old) > sum_for(network, old.side_to_move, new)[1] + 1e-5
-            previous[row] = None if lessons.ended[row] else (old.side_to_move, new)
+            previous[row] = None if updates.ended[row] else (old.side_to_move, new)
     assert ends >= games
     assert others > games  # random moves
     assert same_side > 3 or games < 16
-
-
-def learned_slowly(
-    lookups: npt.NDArray[np.int32], errors: npt.NDArray[np.float64], before: tuple[Any, Any], mirrored: Any, step_size: float
-) -> tuple[Any, Any]:
-    """What `learn` does, weight by weight."""
-    weights, memory = before[0].copy(), before[1].copy()
-    asked = defaultdict(list)
-    for error, row in zip(errors.ravel(), lookups.reshape(errors.size, -1), strict=True):
-        for weight in row if error else []:
-            stage = weight // len(mirrored) * len(mirrored)
-            asked[min(weight, stage + mirrored[weight - stage])].append(error)
-    for weight, hits in asked.items():
-        coherence = abs(memory[weight, 0]) / memory[weight, 1] if memory[weight, 1] else 1.0
-        stage = weight // len(mirrored) * len(mirrored)
-        weights[weight] += step_size * coherence * np.mean(hits)
-        weights[stage + mirrored[weight - stage]] = weights[weight]
-        memory[weight, 0] += sum(hits)
-        memory[weight, 1] += sum(map(abs, hits))
-    return weights, memory
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_learning_is_the_rule_applied_to_each_weight(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    mirrored = np.array([0, 2, 1, 3, 5, 4, 6], dtype=np.int32)
-    drawn = rng.normal(size=(2, 7))
-    weights = ((drawn + drawn[:, mirrored]) / 2).astype(np.float32).ravel()
-    memory = np.zeros((14, NUM_COLUMNS))
-    memory[:, 1] = rng.random(14)
-    memory[:, 0] = memory[:, 1] * rng.uniform(-1, 1, size=14)
-    lookups = (rng.integers(7, size=(5, 2, 4)) + 7 * rng.integers(2, size=(5, 2, 1))).astype(np.int32)
-    errors = rng.normal(size=(5, 2)) * rng.integers(2, size=(5, 2))
-    expected = learned_slowly(lookups, errors, (weights, memory), mirrored, 0.3)
-    learn(lookups, errors, weights, memory, mirrored, 0.3)
-    np.testing.assert_allclose(weights, expected[0], atol=1e-6)
-    np.testing.assert_allclose(memory, expected[1], atol=1e-12)
-
-
-def test_the_first_steps_of_a_weight_are_those_worked_out_by_hand() -> None:
-    mirrored, weights, memory = np.arange(2, dtype=np.int32), np.zeros(2, dtype=np.float32), np.zeros((2, NUM_COLUMNS))
-    lookups = np.zeros((1, 2, 1), dtype=np.int32)
-    # The first step is as large as can be: 0.5 * 0.4. So is the second one, since all errors before it had one sign. Then there are
-    # two of different signs: the third step is |0.4 - 0.3| / (0.4 + 0.3) = 1/7 as large.
-    for error, total in ((0.4, 0.2), (-0.3, 0.05), (0.7, 0.1)):
-        learn(lookups, np.array([[error, 0.0]]), weights, memory, mirrored, 0.5)
-        assert weights[0] == pytest.approx(total, rel=1e-6)
-    assert weights[1] == 0
 
 
 def test_step_sizes_fall_to_nothing_at_the_end() -> None:
@@ -293,8 +245,8 @@ def test_games_begin_with_the_wanted_number_of_random_moves() -> None:
     learner = Learner(replace(SMALL, epsilon=0.0, random_plies=4, num_envs=200))
     begun: list[int] = []
     for _ in range(100):
-        lessons = move_without_learning(learner)
-        begun += learner.members[0].games.random_plies[lessons.ended].tolist()
+        updates = move_without_learning(learner)
+        begun += learner.members[0].games.random_plies[updates.ended].tolist()
     assert set(begun) == {0, 1, 2, 3, 4}
     assert min(begun.count(plies) for plies in range(5)) > len(begun) / 7
 
@@ -307,9 +259,9 @@ def test_the_greedy_side_turns_the_most_discs_and_the_other_plays_by_the_network
     greedy_moves = other_moves = 0
     for _ in range(board_size**2 - 4):
         before, side, random_plies = positions_of(learner), games.greedy_side.copy(), games.random_plies.copy()
-        lessons = move_without_learning(learner)
+        updates = move_without_learning(learner)
         for row, (old, new) in enumerate(zip(before, positions_of(learner), strict=True)):
-            if lessons.ended[row] or random_plies[row]:
+            if updates.ended[row] or random_plies[row]:
                 continue
             children = [old.play(square) for square in old.legal_squares()]
             if side[row] == old.side_to_move:
@@ -334,8 +286,8 @@ def test_each_side_is_greedy_in_half_of_the_wanted_share_of_games() -> None:
     assert (learner.members[0].games.greedy_side == NOBODY).all()
     begun: list[int] = []
     for _ in range(100):
-        lessons = move_without_learning(learner)
-        begun += learner.members[0].games.greedy_side[lessons.ended].tolist()
+        updates = move_without_learning(learner)
+        begun += learner.members[0].games.greedy_side[updates.ended].tolist()
     shares = [begun.count(side) / len(begun) for side in (0, 1, NOBODY)]
     assert len(begun) > 400
     assert shares == pytest.approx([0.3, 0.3, 0.4], abs=0.07)
@@ -380,6 +332,27 @@ Change = Callable[[dict[str, dict[str, Any]], dict[str, Any]], Any]
         lambda parts, about: parts[MEMBER].update(previous=parts[MEMBER]["previous"] + (1 << 30)),
         lambda parts, about: parts[MEMBER].update(own=parts[MEMBER]["opp"]),
         lambda parts, about: parts[MEMBER].update(random_words=np.zeros_like(parts[MEMBER]["random_words"])),
+        lambda parts, about: parts[MEMBER].update(previous=parts[MEMBER]["previous"] - (1 << 30)),
+        lambda parts, about: parts[MEMBER].update(previous=parts[MEMBER]["previous"].astype(np.int64)),
+        lambda parts, about: parts[MEMBER].update(own=parts[MEMBER]["own"] | np.uint64(1)),  # a1 of 8x8 lies outside of 6x6
+        lambda parts, about: parts[MEMBER].update(opp=0 * parts[MEMBER]["opp"]),  # nobody can move
+        lambda parts, about: parts[MEMBER].update(side=parts[MEMBER]["side"] + np.uint8(2)),
+        lambda parts, about: parts[MEMBER].update(previous_side=parts[MEMBER]["side"] + np.uint8(2)),
+        lambda parts, about: parts[MEMBER].update(greedy_side=parts[MEMBER]["side"] + np.uint8(3)),
+        lambda parts, about: parts[MEMBER].update(random_plies=parts[MEMBER]["random_plies"] - 100),
+        lambda parts, about: parts[MEMBER].update(errors=np.full_like(parts[MEMBER]["errors"], np.inf)),
+        lambda parts, about: parts[MEMBER].update(errors=np.full_like(parts[MEMBER]["errors"], -1)),
+        lambda parts, about: parts[MEMBER].update(unknown=np.zeros(1)),
+        lambda parts, about: about.update(games_done=10**9),
+        lambda parts, about: about.update(games_done=-1),
+        lambda parts, about: about.update(games_done=1.0),
+        lambda parts, about: about.update(positions_done=10**9),
+        lambda parts, about: about.update(positions_done=-(10**9)),
+        lambda parts, about: about.update(games_done=10**9, positions_done=10**8),
+        lambda parts, about: about.update(errors=[1.0]),
+        lambda parts, about: about.update(errors=[float("nan"), 3]),
+        lambda parts, about: about["settings"].update(games=0),
+        lambda parts, about: about["settings"].update(games=1e9),
     ],
 )
 def test_a_checkpoint_with_other_things_in_it_is_refused(tmp_path: Path, change: Change) -> None:
@@ -387,13 +360,15 @@ def test_a_checkpoint_with_other_things_in_it_is_refused(tmp_path: Path, change:
     parts, about = read_checkpoint(tmp_path / "state", CHECKPOINT_KIND)
     change(parts, about)
     write_checkpoint(tmp_path / "state", CHECKPOINT_KIND, parts=parts, about=about)
-    with pytest.raises(CheckpointError, match="not a checkpoint to go on from"):
+    with pytest.raises(CheckpointError, match="not a checkpoint to resume from"):
         Learner.load(tmp_path / "state")
 
 
-def test_a_gpu_is_refused_in_one_line() -> None:
-    with pytest.raises(SystemExit, match=r"^td_ntuple: device cuda: td_ntuple learns on the CPU alone[^\n]*$"):
+def test_a_gpu_is_refused_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stopped:
         main(["--device", "cuda"])
+    assert stopped.value.code == 2
+    assert capsys.readouterr().err == "td_ntuple: device cuda: td_ntuple runs on the CPU only; use --device auto or cpu\n"
 
 
 def test_presets_are_settings_that_can_be_used() -> None:

@@ -1,10 +1,9 @@
-"""How well agents play endgames, measured against the exact solver, by the number of empty squares.
+"""Endgame accuracy of agents and of games, measured with the exact solver, by the number of empty squares.
 
 `python -m training.evaluation.accuracy SPEC [SPEC ...] --positions 1000 --max-empties 14`
 
-Two figures for each band of empties: the share of moves after which the mover still wins, draws or loses as before them, and the
-discs that a move gives away on average. Only moves that were a choice count: where one move is legal, nobody can go wrong.
-Needs numba (extra `[fast]`).
+Two figures for each band of empties: the share of moves that keep the outcome of perfect play (win, draw or loss), and the mean number
+of discs that a move loses. Only moves with an alternative count: a forced move cannot be wrong. Needs numba (extra `[fast]`).
 """
 
 from __future__ import annotations
@@ -12,11 +11,9 @@ from __future__ import annotations
 import argparse
 import math
 import queue
-import sys
 import time
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, get_args
@@ -24,43 +21,44 @@ from typing import TYPE_CHECKING, Final, get_args
 import numpy as np
 import numpy.typing as npt
 
-from agents import Agent, agent_specs, make_agent
-from agents.base import Moves
+from agents import agent_specs, make_agent
+from othello_env.agent import Agent, Moves, ask_agent
 from othello_env.backend import num_threads
 from othello_env.batch import PositionBatch
-from othello_env.errors import IllegalMoveError, RecordFormatError
+from othello_env.command import Parser, Progress, command, seed
 from othello_env.game import Game
 from othello_env.position import COLOR_NAMES, Position, Scoring
 from othello_env.squares import BOARD_SIZES
-from training.evaluation.match import Z_95, score_interval
+from training.evaluation.openings import load_games
+from training.evaluation.results import Z_95, score_interval
 
 if TYPE_CHECKING:
     from agents.search.endgame import Solver
 
 Band = tuple[int, int]
-Progress = Callable[[int, int], object]
-"""Told how many moves are judged, and how many there are in all."""
+ProgressCallback = Callable[[int, int], object]
+"""Called with the number of moves that are judged and the number of all moves."""
 
 BANDS: Final[tuple[Band, ...]] = ((1, 4), (5, 8), (9, 12), (13, 16), (17, 20))
 # From 20 empties on a position takes seconds. With one empty square there is never a choice.
 EMPTIES: Final = (2, 20)
 
-# Moves that an agent is asked for at a time.
-_CHUNK: Final = 256
-# After so many tries positions of the wanted kind are taken not to exist.
+# Batch size of the questions to an agent.
+_BATCH_SIZE: Final = 256
+# Number of batches of games without a position of the wanted kind after which none is taken to exist.
 _TRIES: Final = 100
-# The smallest loss that there is where the board is full in the end.
+# The smallest possible loss where the board is full at the end.
 _SMALLEST_LOSS: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
 class BandAccuracy:
-    """The moves that were made with `low` to `high` empty squares on the board, both included.
+    """Accuracy of the moves that were made with `low` to `high` empty squares on the board, both included.
 
-    moves: those that were a choice. outcomes_kept: how many of them kept the win, draw or loss of perfect play. best_moves: how many
-    kept its score. discs_lost: what the others gave away, all together, from the best score to that of the move. The intervals are
-    95% intervals of the shares and of the mean, with the moves of one game taken as one observation, and copies of a game or of a
-    position as one.
+    moves: number of moves with an alternative. outcomes_kept: number of them that kept the win, draw or loss of perfect play.
+    best_moves: number of them that kept its score. discs_lost: sum over the moves of the best score minus the score of the move. The
+    intervals are 95% intervals of the two shares and of the mean. The moves of one game are one observation, and so are copies of a
+    game or of a position.
     """
 
     low: int
@@ -75,17 +73,17 @@ class BandAccuracy:
 
     @property
     def outcome_kept_share(self) -> float:
-        """The share of moves that kept the outcome; NaN where there are no moves, as below."""
+        """Share of the moves that kept the outcome; NaN without moves, as below."""
         return self._mean(self.outcomes_kept)
 
     @property
     def best_move_share(self) -> float:
-        """The share of moves than which none was better."""
+        """Share of the moves that kept the score of perfect play."""
         return self._mean(self.best_moves)
 
     @property
     def mean_discs_lost(self) -> float:
-        """The discs that a move gave away, on average."""
+        """Mean number of discs lost per move."""
         return self._mean(self.discs_lost)
 
     def _mean(self, total: int) -> float:
@@ -94,7 +92,7 @@ class BandAccuracy:
 
 @dataclass(frozen=True, slots=True)
 class _Decision:
-    """A position in which there is a choice. source: equal for what is one observation: a game and its copies, or a position."""
+    """Position with at least two legal moves. source: equal for all positions of one observation, which is a game or a position."""
 
     position: Position
     source: Hashable
@@ -102,7 +100,7 @@ class _Decision:
 
 @dataclass(frozen=True, slots=True)
 class _Verdict:
-    """What a decision was worth: the exact scores of the best move and of the one made, from the view of the side that made it."""
+    """Exact scores of the best move and of the move made, from the view of the side that made it."""
 
     decision: _Decision
     best: int
@@ -110,14 +108,12 @@ class _Verdict:
 
 
 def exact_solvers(scoring: Scoring = "empties_to_winner", *, threads: int | None = None) -> list[Solver]:
-    """Solvers for the functions below, one for each thread that shall work; by default as many as there are cores.
+    """Return solvers for the functions below, one per thread; by default as many as there are cores.
 
-    scoring: in which discs are counted. Which moves keep the outcome is the same in both. Raises `ImportError` without numba.
+    scoring: of the scores. The moves that keep the outcome are the same in both. Raises `ImportError` without numba.
     """
-    try:
-        from agents.search.endgame import Solver  # late: it needs numba
-    except ImportError as error:
-        raise ImportError(f"exact endgames: {error}") from error
+    from agents.search.endgame import Solver  # late: it needs numba
+
     if threads is not None and threads < 1:
         raise ValueError(f"threads {threads}: expected at least 1")
     return [Solver(scoring, hash_mb=16) for _ in range(threads or num_threads())]
@@ -126,10 +122,10 @@ def exact_solvers(scoring: Scoring = "empties_to_winner", *, threads: int | None
 def endgame_positions(
     num_positions: int, empties: Band, *, rng: np.random.Generator, player: Agent | None = None, epsilon: float = 0.1, board_size: int = 8
 ) -> PositionBatch:
-    """Positions in which there is a choice, each from a game of its own, all numbers of empties equally often.
+    """Return positions with at least two legal moves, each from its own game, all numbers of empties equally often.
 
-    empties: the least and the most. player: plays both sides, with a random move instead of its own at the chance `epsilon`;
-    without it all moves are random. Raises `ValueError` where there are no such positions.
+    empties: smallest and largest number. player: plays both sides, with a random move instead of its own with probability `epsilon`;
+    by default all moves are random. Raises `ValueError` where no such positions are found, `AgentError` where the player fails.
     """
     low, high = empties
     if not EMPTIES[0] <= low <= high <= EMPTIES[1]:
@@ -142,7 +138,7 @@ def endgame_positions(
     for _ in range(_TRIES):
         games = PositionBatch.start(len(missing), board_size)
         while len(turns := np.flatnonzero(~games.is_over & (games.empties > wanted[missing]))):
-            games.step(_played_moves(games.take(turns), player, rng=rng, epsilon=epsilon), turns)
+            games.step(_choose_moves(games.take(turns), player, rng=rng, epsilon=epsilon), turns)
         one_less = games.legal_moves - (games.legal_moves != 0)
         found_mask = (games.empties == wanted[missing]) & ((games.legal_moves & one_less) != 0)
         found.reset(missing[found_mask], games.take(found_mask))
@@ -152,10 +148,10 @@ def endgame_positions(
     raise ValueError(f"no position with a choice at {wanted[missing[0]]} empties in {_TRIES} games on a board of size {board_size}")
 
 
-def _played_moves(positions: PositionBatch, player: Agent | None, *, rng: np.random.Generator, epsilon: float) -> Moves:
+def _choose_moves(positions: PositionBatch, player: Agent | None, *, rng: np.random.Generator, epsilon: float) -> Moves:
     if player is None:
         return positions.sample_moves(rng)
-    moves = player.select_moves(positions.copy(), rng)
+    moves = ask_agent(player, positions, rng)
     return np.where(rng.random(len(positions)) < epsilon, positions.sample_moves(rng), moves)
 
 
@@ -167,13 +163,12 @@ def measure_accuracy(
     bands: Sequence[Band] = BANDS,
     max_empties: int = 14,
     solvers: Sequence[Solver] | None = None,
-    progress: Progress | None = None,
+    progress: ProgressCallback | None = None,
 ) -> tuple[BandAccuracy, ...]:
-    """Ask an agent for a move in each position, or in each position of the games, and compare with perfect play.
+    """Ask an agent for a move in each position, or in each position of the games, and compare the moves with perfect play.
 
-    bands: ranges of empties, in ascending order; those beyond `max_empties` are left out. solvers: one for each thread, by default
-    `exact_solvers()`; the result does not depend on how many they are. Raises `IllegalMoveError` with the agent's name where it
-    breaks the rules.
+    bands: ranges of empties, in ascending order; bands beyond `max_empties` are left out. solvers: one per thread, by default
+    `exact_solvers()`; the result does not depend on their number. Raises `AgentError` where the agent gives no legal moves.
     """
     bands = _bands_up_to(max_empties, bands)
     solvers = solvers or exact_solvers()
@@ -182,10 +177,10 @@ def measure_accuracy(
     else:
         decisions = list(_choices(((position, game) for game in positions for position in game.positions()), bands))
     verdicts: list[_Verdict] = []
-    for start in range(0, len(decisions), _CHUNK):
-        part = decisions[start : start + _CHUNK]
-        moves = _selected_moves(agent, part, rng=rng)
-        verdicts += _judge(part, moves, solvers=solvers, progress=_shifted(progress, start, total=len(decisions)))
+    for start in range(0, len(decisions), _BATCH_SIZE):
+        batch = decisions[start : start + _BATCH_SIZE]
+        moves = ask_agent(agent, PositionBatch.from_positions([decision.position for decision in batch]), rng).tolist()
+        verdicts += _judge(batch, moves, solvers=solvers, progress=_shifted(progress, start, total=len(decisions)))
     return _by_band(verdicts, bands)
 
 
@@ -196,12 +191,12 @@ def judge_games(
     bands: Sequence[Band] = BANDS,
     max_empties: int = 14,
     solvers: Sequence[Solver] | None = None,
-    progress: Progress | None = None,
+    progress: ProgressCallback | None = None,
 ) -> dict[str, tuple[BandAccuracy, ...]]:
-    """Compare the moves that were made in games with perfect play, for each player.
+    """Compare the moves of games with perfect play, separately for each player.
 
-    colors: for each game the names of who played black and white; by default "black" and "white". The result has an entry for each
-    name, in order of appearance. The rest is as in `measure_accuracy`.
+    colors: for each game the names of the players of black and white; by default "black" and "white". The result has an entry for each
+    name, in order of appearance. The other arguments are those of `measure_accuracy`.
     """
     colors = [COLOR_NAMES] * len(games) if colors is None else colors
     if len(colors) != len(games):
@@ -224,7 +219,7 @@ def judge_games(
 
 
 def _bands_up_to(max_empties: int, bands: Sequence[Band]) -> tuple[Band, ...]:
-    """The bands as far as they reach. Raises `ValueError` for bands that are empty, overlap, or are not in order."""
+    """Return the bands up to `max_empties`. Raises `ValueError` for bands that are empty, overlap, or are out of order."""
     if not EMPTIES[0] <= max_empties <= EMPTIES[1]:
         raise ValueError(f"empties {max_empties}: expected {EMPTIES[0]} to {EMPTIES[1]}; there is no choice with one empty square")
     ends = [end for band in bands for end in (band[0] - 1, band[1])]
@@ -234,33 +229,21 @@ def _bands_up_to(max_empties: int, bands: Sequence[Band]) -> tuple[Band, ...]:
 
 
 def _choices(positions: Iterable[tuple[Position, Hashable]], bands: Sequence[Band]) -> Iterator[_Decision]:
-    """The positions in one of the bands that have more than one legal move."""
+    """Yield the positions in one of the bands that have at least two legal moves."""
     for position, source in positions:
         if position.legal_moves.bit_count() > 1 and any(low <= position.empties <= high for low, high in bands):
             yield _Decision(position, source)
 
 
-def _selected_moves(agent: Agent, decisions: Sequence[_Decision], *, rng: np.random.Generator) -> list[int]:
-    """An agent's moves, all of them legal."""
-    positions = PositionBatch.from_positions([decision.position for decision in decisions])
-    answer = agent.select_moves(positions.copy(), rng)
-    try:
-        positions.step(answer)
-    except ValueError as error:
-        raise IllegalMoveError(f"{agent.name}: {error}") from None
-    moves: list[int] = np.asarray(answer).tolist()
-    return moves
-
-
-def _shifted(progress: Progress | None, start: int, *, total: int) -> Callable[[int], object]:
-    """Tells `progress` of so many moves of a part that begins at `start`."""
+def _shifted(progress: ProgressCallback | None, start: int, *, total: int) -> Callable[[int], object]:
+    """Return a callback for the moves of a batch that begins at move `start`."""
     return lambda done: None if progress is None else progress(start + done, total)
 
 
 def _judge(
     decisions: Sequence[_Decision], moves: Sequence[int], *, solvers: Sequence[Solver], progress: Callable[[int], object]
 ) -> list[_Verdict]:
-    """What each decision was worth; solved once where the same decision comes several times."""
+    """Return the scores of each decision; decisions that repeat are solved once."""
     free: queue.SimpleQueue[Solver] = queue.SimpleQueue()
     for solver in solvers:
         free.put(solver)
@@ -314,10 +297,10 @@ def _band_accuracy(low: int, high: int, verdicts: Sequence[_Verdict]) -> BandAcc
 
 
 def _observations(values: npt.NDArray[np.generic], sources: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-    """One observation for each source, whose mean is that of all values and whose variance is that of a mean over sources.
+    """Return one observation per source, with the mean of all values, and with the variance of a mean over sources.
 
-    values: [N] numbers. sources: [N], the number of each one's source. A source with more values than others weighs more; this is
-    the linearised ratio estimate of a sample of clusters (Cochran, Sampling Techniques, 1977, chapter 9A).
+    values: [N]. sources: [N], index of the source of each value. A source with more values has more weight: the linearized ratio
+    estimate of a cluster sample (Cochran, Sampling Techniques, 1977, chapter 9A).
     """
     counts = np.bincount(sources)
     sums = np.bincount(sources, values.astype(np.float64))
@@ -327,15 +310,19 @@ def _observations(values: npt.NDArray[np.generic], sources: npt.NDArray[np.int64
 
 
 def _share_interval(mask: npt.NDArray[np.bool_], sources: npt.NDArray[np.int64]) -> tuple[float, float]:
-    """The 95% interval of a share, see `score_interval`. The observations count for fewer where a few sources have most values."""
+    """Return the 95% interval of a share, see `score_interval`.
+
+    The effective number of observations is smaller than that of the sources where a few sources have most values.
+    """
     counts = np.bincount(sources)
     return score_interval(_observations(mask, sources), distinct_pairs=max(1, round(len(mask) ** 2 / int((counts**2).sum()))))
 
 
 def _mean_interval(lost: npt.NDArray[np.int64], sources: npt.NDArray[np.int64]) -> tuple[float, float]:
-    """The 95% interval of the mean of losses, by the normal distribution.
+    """Return the 95% interval of the mean loss, from the normal distribution.
 
-    It does not shrink to a point where all observations are equal: one that is off by the smallest loss is added to the variance.
+    It does not shrink to a point where all observations are equal: an observation that differs by the smallest loss is added to the
+    variance.
     """
     observations = _observations(lost, sources)
     mean = float(observations.mean())
@@ -344,30 +331,11 @@ def _mean_interval(lost: npt.NDArray[np.int64], sources: npt.NDArray[np.int64]) 
     return max(0.0, mean - half_width), mean + half_width
 
 
-def load_games(path: Path, *, board_size: int = 8) -> list[Game]:
-    """Read a file with one transcript a line ("f5d6c3..."). Empty lines and what follows a `#` do not count.
-
-    Raises `RecordFormatError` with the line for a transcript that cannot be read, and for a file without games; `OSError` for a
-    file that cannot be read.
-    """
-    games: list[Game] = []
-    for number, line in enumerate(path.read_text(encoding="utf-8-sig", errors="replace").splitlines(), 1):
-        text = line.partition("#")[0].strip()
-        try:
-            games += [Game.parse(text, Position.start(board_size))] if text else []
-        except ValueError as error:
-            raise RecordFormatError(f"{path}, line {number}: {error}") from None
-    if not games:
-        raise RecordFormatError(f"{path}: no games in it")
-    return games
-
-
 def format_accuracy(results: Sequence[tuple[str, Sequence[BandAccuracy]]]) -> str:
-    """A table with one line for each player and band that has moves. results: names of players, and their bands."""
+    """Return a table with one line per player and band that has moves. results: names of players with their bands."""
     width = max([5, *(len(name) for name, _ in results)])
-    lines = [
-        f"{'agent':{width}}  empties  decisions  outcome kept (95% interval)    best move (95% interval)  discs lost a move (95% interval)"
-    ]
+    columns = "empties  decisions  outcome kept (95% interval)    best move (95% interval)  discs lost per move (95% interval)"
+    lines = [f"{'agent':{width}}  {columns}"]
     for name, bands in results:
         for band in bands:
             if band.moves:
@@ -376,7 +344,7 @@ def format_accuracy(results: Sequence[tuple[str, Sequence[BandAccuracy]]]) -> st
                     f"{name:{width}}  {f'{band.low}-{band.high}':>7}  {band.moves:9}"
                     f"  {_percent(band.outcome_kept_share, band.outcome_kept_interval):>27}"
                     f"  {_percent(band.best_move_share, band.best_move_interval):>26}"
-                    f"  {f'{band.mean_discs_lost:.2f} ({lost_low:.2f} to {lost_high:.2f})':>32}"
+                    f"  {f'{band.mean_discs_lost:.2f} ({lost_low:.2f} to {lost_high:.2f})':>34}"
                 )
     return "\n".join(lines)
 
@@ -385,81 +353,60 @@ def _percent(share: float, interval: tuple[float, float]) -> str:
     return f"{share:6.1%} ({interval[0]:.1%} to {interval[1]:.1%})"
 
 
-@contextmanager
-def _progress_bar(name: str) -> Iterator[Progress]:
-    """A line on the terminal that shows how far the work is; nothing without tqdm, or where there is no terminal."""
-    try:
-        from tqdm import tqdm
-    except ImportError:
-        yield lambda _done, _total: None
-        return
-    with tqdm(desc=name, unit=" moves", disable=None, leave=False, dynamic_ncols=True) as bar:
-
-        def show(done: int, total: int) -> None:
-            bar.total = total
-            bar.update(done - bar.n)
-
-        yield show
-
-
 def main(argv: Sequence[str] | None = None) -> None:
-    """The command line. argv: its arguments, by default those of the process."""
-    parser = argparse.ArgumentParser(
+    """Run the command. argv: its arguments, by default those of the process."""
+    parser = Parser(
         prog="python -m training.evaluation.accuracy",
-        description="Compare the endgame moves of agents, and of games that were played, with perfect play.",
+        description="Compare the endgame moves of agents, or of games, with perfect play.",
         epilog="Agents: " + ", ".join(agent_specs()),
     )
-    parser.add_argument("specs", nargs="*", metavar="SPEC", help="agents; not needed with --games")
+    parser.add_argument("specs", nargs="*", metavar="SPEC", help="agents; optional with --games")
     source = parser.add_mutually_exclusive_group()
-    source.add_argument("--positions", type=int, default=1000, help="positions from games of random moves (default: 1000)")
-    games_help = "file with a transcript a line: its moves are judged, and the agents asked in its positions"
+    source.add_argument("--positions", type=int, default=1000, help="number of positions, from games of random moves (default: 1000)")
+    games_help = "file with a transcript per line: its moves are judged, and the agents are asked in its positions"
     source.add_argument("--games", type=Path, metavar="FILE", help=games_help)
-    empties_help = f"most empty squares, {EMPTIES[0]} to {EMPTIES[1]}; from 18 on it takes long (default: 14)"
+    empties_help = f"largest number of empty squares, {EMPTIES[0]} to {EMPTIES[1]}; slow from 18 on (default: 14)"
     parser.add_argument("--max-empties", type=int, default=14, help=empties_help)
-    scoring_help = "who gets the empty squares of a finished game (default: empties_to_winner)"
+    scoring_help = "scoring of finished games with empty squares (default: empties_to_winner)"
     parser.add_argument("--scoring", choices=get_args(Scoring), default="empties_to_winner", help=scoring_help)
-    parser.add_argument("--board-size", type=int, choices=BOARD_SIZES, default=8, help="default: 8")
-    parser.add_argument("--seed", type=int, default=0, help="seed of positions and of the agents' randomness (default: 0)")
+    parser.add_argument("--board-size", type=int, choices=BOARD_SIZES, default=8, help="squares per side (default: 8)")
+    parser.add_argument("--seed", type=seed, default=0, help="seed of the positions and of the agents (default: 0)")
     arguments = parser.parse_args(argv)
     start = time.perf_counter()
-    try:
-        results = _measure_all(arguments)
-    except (ImportError, OSError, ValueError) as error:
-        sys.exit(f"accuracy: {' '.join(str(error).split())}")
-    except KeyboardInterrupt:
-        sys.exit(130)
-    print(format_accuracy(results))
-    moves = sum(band.moves for _, bands in results for band in bands)
-    print(f"{moves} decisions in {time.perf_counter() - start:.1f} s")
+    results: list[tuple[str, tuple[BandAccuracy, ...]]] = []
+    with command("accuracy"):
+        try:
+            for result in _measure_all(arguments):
+                results.append(result)
+        finally:  # results before an error or Ctrl-C are printed too
+            if moves := sum(band.moves for _, bands in results for band in bands):
+                print(format_accuracy(results))
+        if not moves:
+            raise ValueError(f"{arguments.games}: no position with a choice at {arguments.max_empties} empties or fewer")
+        print(f"{moves} decisions in {time.perf_counter() - start:.1f} s")
 
 
-def _measure_all(arguments: argparse.Namespace) -> list[tuple[str, tuple[BandAccuracy, ...]]]:
-    """What the command's arguments ask for."""
-    if arguments.seed < 0:
-        raise ValueError(f"seed {arguments.seed}: must not be negative")
+def _measure_all(arguments: argparse.Namespace) -> Iterator[tuple[str, tuple[BandAccuracy, ...]]]:
+    """Yield the accuracy of the players of the games, then of each agent."""
     if not arguments.specs and arguments.games is None:
         raise ValueError("nothing to measure: name an agent, or a file with --games")
-    _bands_up_to(arguments.max_empties, BANDS)
+    max_empties: int = arguments.max_empties
+    _bands_up_to(max_empties, BANDS)
     agents = [make_agent(spec) for spec in arguments.specs]
     solvers = exact_solvers(arguments.scoring)
-    results: list[tuple[str, tuple[BandAccuracy, ...]]] = []
     positions: PositionBatch | Sequence[Game]
     if arguments.games is None:
         rng = np.random.default_rng(arguments.seed)
-        positions = endgame_positions(arguments.positions, (EMPTIES[0], arguments.max_empties), rng=rng, board_size=arguments.board_size)
+        positions = endgame_positions(arguments.positions, (EMPTIES[0], max_empties), rng=rng, board_size=arguments.board_size)
     else:
         positions = load_games(arguments.games, board_size=arguments.board_size)
-        with _progress_bar(arguments.games.name) as progress:
-            judged = judge_games(positions, max_empties=arguments.max_empties, solvers=solvers, progress=progress)
-        results += judged.items()
+        with Progress(None, unit="moves", description=arguments.games.name) as bar:
+            judged = judge_games(positions, max_empties=max_empties, solvers=solvers, progress=bar.advance)
+        yield from judged.items()
     for agent in agents:
         rng = np.random.default_rng([arguments.seed, 1])
-        with _progress_bar(agent.name) as progress:
-            bands = measure_accuracy(agent, positions, rng=rng, max_empties=arguments.max_empties, solvers=solvers, progress=progress)
-        results.append((agent.name, bands))
-    if not any(band.moves for _, bands in results for band in bands):
-        raise ValueError(f"{arguments.games}: no position with a choice at {arguments.max_empties} empties or fewer")
-    return results
+        with Progress(None, unit="moves", description=agent.name) as bar:
+            yield agent.name, measure_accuracy(agent, positions, rng=rng, max_empties=max_empties, solvers=solvers, progress=bar.advance)
 
 
 if __name__ == "__main__":

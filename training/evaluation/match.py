@@ -1,168 +1,189 @@
-"""Matches: two agents, every opening twice with colours swapped, a score with its 95% interval.
+"""Matches: two agents, every opening twice with colors swapped, and the score with its 95% interval.
 
 `python -m training.evaluation.match SPEC SPEC --openings random:8 --games 1000`
 
-The two games of an opening are one observation: an opening that favours a side then adds nothing to the difference between the
-agents. Pairs that are copies of each other, as deterministic agents play them from equal openings, count as one observation, so
-that no game is counted as more independent than it is.
+The two games of an opening are one observation: an opening that favors a color then adds nothing to the difference between the agents.
+Pairs that are copies of each other, as deterministic agents play them from equal openings, count as one observation, so that no game is
+counted as more independent than it is.
 """
 
 from __future__ import annotations
 
 import argparse
-import math
-import sys
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from pathlib import Path
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-from agents import Agent, agent_specs, make_agent
+from agents import agent_specs
+from agents.base import check_board_size
+from othello_env.agent import Agent, agent_name
 from othello_env.batch import PositionBatch
 from othello_env.bitboard import BitboardArray, popcount
-from othello_env.errors import IllegalMoveError
-from othello_env.position import BLACK, WHITE, Position
+from othello_env.command import Parser, Progress, command, seed
+from othello_env.game import Game
+from othello_env.position import BLACK, Position
 from othello_env.squares import BOARD_SIZES
-from training.evaluation.openings import parse_openings
+from training.evaluation.journal import JOURNAL, GameRecord, Journal
+from training.evaluation.openings import SOURCES, parse_openings
+from training.evaluation.players import build_player
+from training.evaluation.referee import GameBatch
+from training.evaluation.results import MatchResult as MatchResult
 
-Z_95: Final = 1.959964
+# Games in a batch. More use more memory; fewer make the batches of slow agents smaller.
+_BATCH_SIZE: Final = 8192
+# The command shows a score early and often: the first batch is small, and no batch has more than this share of the games.
+_FIRST_BATCH_SIZE: Final = 4
+_SMALLEST_LIMIT: Final = 64
+_BATCHES: Final = 8
+# Seconds between two updates of the progress line, and of the score in it.
+_SHOW_SECONDS: Final = 0.1
+_SCORE_SECONDS: Final = 1.0
 
-# Games played in lockstep. More use more memory; fewer make the batches of slow agents smaller.
-_LOCKSTEP: Final = 8192
 
+class Match:
+    """A match in progress. `step` plays one move in each game of the current batch; `result` is that of the complete pairs so far.
 
-@dataclass(frozen=True, slots=True)
-class MatchResult:
-    """What came of a match, from the first agent's view.
+    openings: each is played twice, with colors swapped. seed: of all randomness, so that the match repeats. epsilon: probability that a
+    move of either side is replaced by a random legal one; 0.1 is the published League mode. batch_size: largest number of games in a
+    batch. first_batch_size: number of games in the first batch, which doubles from batch to batch; by default `batch_size`.
 
-    agents: the names. scores: [pairs, 2] float64, 1 for a win, 0.5 for a draw, 0 for a loss, in the game that the first agent
-    played with Black and in the one with White. disc_differences: [pairs, 2] int64, own discs minus the opponent's.
-    distinct_pairs: how many pairs are no copies of another, in opening and in final boards.
+    names: the agents' names. players: the same names, or different ones if they are equal, in the records. num_games: number of games of
+    the whole match. finished: if set, called with the record of each game when it ends.
+
+    Raises `ValueError` for arguments that make no match and for an agent that cannot play on the board. `step` raises `AgentError` with
+    the agent's name where one fails.
     """
 
-    agents: tuple[str, str]
-    scores: npt.NDArray[np.float64]
-    disc_differences: npt.NDArray[np.int64]
-    distinct_pairs: int
+    def __init__(
+        self,
+        first: Agent,
+        second: Agent,
+        openings: Sequence[Position | Game],
+        *,
+        seed: int = 0,
+        epsilon: float = 0.0,
+        batch_size: int = _BATCH_SIZE,
+        first_batch_size: int | None = None,
+    ) -> None:
+        if not openings:
+            raise ValueError("a match needs at least one opening")
+        if not 0 <= epsilon <= 1:
+            raise ValueError(f"epsilon {epsilon}: expected a probability, from 0 to 1")
+        self._openings = [opening if isinstance(opening, Game) else Game((), opening) for opening in openings]
+        self._agents = first, second
+        self.num_games = 2 * len(self._openings)
+        for agent in self._agents:
+            for board_size in {opening.start.board_size for opening in self._openings}:
+                check_board_size(agent, board_size)
+        self.names = agent_name(first), agent_name(second)
+        second_name = self.names[1] if self.names[1] != self.names[0] else f"{self.names[1]} (2)"
+        self.players = self.names[0], second_name
+        self.finished: Callable[[GameRecord], object] | None = None
+        self._seed, self._epsilon = seed, epsilon
+        self._batch_size = batch_size
+        self._next_batch_size = min(batch_size, first_batch_size or batch_size)
+        self._num_batches = 0
+        self._num_started = 0  # pairs, with those of the current batch
+        self._batch: GameBatch | None = None
+        self._boards: list[BitboardArray] = []  # of each finished batch
+        self._empties = np.array([opening.final.empties for opening in self._openings])
 
     @property
-    def games(self) -> int:
-        """The number of games."""
-        return self.scores.size
+    def num_moves(self) -> int:
+        """Number of moves so far, where games that end with empty squares count as if these had been filled."""
+        running = 0 if self._batch is None else int(self._batch.positions.empties[self._batch.running_mask].sum())
+        return 2 * int(self._empties[: self._num_started].sum()) - running
 
     @property
-    def wins(self) -> int:
-        """Games that the first agent won."""
-        return int((self.scores == 1).sum())
+    def total_moves(self) -> int:
+        """Number of moves of the whole match, counted in the same way."""
+        return 2 * int(self._empties.sum())
+
+    def step(self) -> bool:
+        """Play one move in each running game of the current batch. Return False, without a move, if the match is over."""
+        while True:
+            if self._batch is None:
+                if self._num_started == len(self._openings):
+                    return False
+                self._begin_batch()
+            assert self._batch is not None
+            if self._batch.step():
+                return True
+            self._boards.append(self._boards_of(self._batch))
+            self._batch = None
+
+    def _begin_batch(self) -> None:
+        start = self._num_started
+        openings = self._openings[start : start + max(1, self._next_batch_size // 2)]
+        positions = [opening.final for opening in openings]
+        seeds = (self._seed, self._num_batches)
+
+        def end(row: int) -> None:
+            if self.finished is not None:
+                color, pair = divmod(row, len(openings))
+                game = 2 * (start + pair) + color
+                self.finished(batch.record(row, game=game, names=self.players, opening=openings[pair], seed=seeds))
+
+        batch = GameBatch(
+            self._agents,
+            PositionBatch.from_positions([*positions, *positions]),
+            np.repeat([0, 1], len(positions)),  # the first agent has Black in the first half
+            rng=np.random.default_rng(seeds),
+            epsilon=self._epsilon,
+            ended=end,
+        )
+        self._batch = batch
+        self._num_started += len(positions)
+        self._num_batches += 1
+        self._next_batch_size = min(2 * self._next_batch_size, self._batch_size)
+
+    def _boards_of(self, batch: GameBatch) -> BitboardArray:
+        """Return the boards of a batch, black and white discs of the games with Black and with White: [pairs, 2, 2]."""
+        positions = batch.positions
+        is_black = positions.side_to_move == BLACK
+        black, white = np.where(is_black, positions.own, positions.opp), np.where(is_black, positions.opp, positions.own)
+        boards: BitboardArray = np.stack([black, white], axis=1).reshape(2, -1, 2).transpose(1, 0, 2).copy()
+        return boards
 
     @property
-    def draws(self) -> int:
-        """Games that nobody won."""
-        return int((self.scores == 0.5).sum())
-
-    @property
-    def losses(self) -> int:
-        """Games that the first agent lost."""
-        return int((self.scores == 0).sum())
-
-    @property
-    def score(self) -> float:
-        """The share of the points that the first agent got; a draw is half a point."""
-        return float(self.scores.mean())
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        """The 95% interval of the score, see `score_interval`."""
-        return score_interval(self.scores.mean(axis=1), distinct_pairs=self.distinct_pairs)
-
-
-def score_interval(pair_scores: npt.NDArray[np.float64], *, distinct_pairs: int | None = None) -> tuple[float, float]:
-    """The 95% interval for the mean of independent observations between 0 and 1.
-
-    pair_scores: [pairs], the mean score of each pair of games. distinct_pairs: how many of them are observations of their own,
-    by default all. The interval is Wilson's (1927), for as many yes/no trials as would vary like the observations; it stays
-    inside [0, 1] and does not shrink to a point where all observations are equal, since one observation of the largest possible
-    variance is added to the estimate.
-    """
-    mean = float(pair_scores.mean())
-    trials = float(len(pair_scores) if distinct_pairs is None else distinct_pairs)
-    largest_variance = mean * (1 - mean)
-    if largest_variance > 0:
-        variance = float(((pair_scores - mean) ** 2).mean()) + largest_variance / trials
-        trials = max(trials * largest_variance / variance, trials)
-    center = (mean + Z_95**2 / (2 * trials)) / (1 + Z_95**2 / trials)
-    half_width = Z_95 / (1 + Z_95**2 / trials) * math.sqrt(largest_variance / trials + Z_95**2 / (4 * trials**2))
-    return max(0.0, center - half_width), min(1.0, center + half_width)
+    def result(self) -> MatchResult:
+        """The result of the complete pairs so far."""
+        complete = self._boards
+        num_before = sum(map(len, complete))
+        openings = self._openings[:num_before]
+        if self._batch is not None:
+            ended_mask = ~self._batch.running_mask.reshape(2, -1).any(axis=0)
+            complete = [*complete, self._boards_of(self._batch)[ended_mask]]
+            openings = openings + [self._openings[num_before + pair] for pair in np.flatnonzero(ended_mask).tolist()]
+        boards: BitboardArray = np.concatenate([np.empty((0, 2, 2), dtype=np.uint64), *complete])
+        differences: npt.NDArray[np.int64] = popcount(boards[..., 0]).astype(np.int64) - popcount(boards[..., 1])
+        distinct = set(zip((opening.final for opening in openings), map(bytes, boards), strict=True))
+        return MatchResult(self.names, differences * np.array([1, -1]), len(distinct))
 
 
 def play_match(
-    first: Agent, second: Agent, openings: Sequence[Position], *, seed: int = 0, epsilon: float = 0.0, lockstep: int = _LOCKSTEP
+    first: Agent,
+    second: Agent,
+    openings: Sequence[Position | Game],
+    *,
+    seed: int = 0,
+    epsilon: float = 0.0,
+    batch_size: int = _BATCH_SIZE,
 ) -> MatchResult:
-    """Play every opening twice, with colours swapped, many games in lockstep.
-
-    seed: of all randomness, so that the match repeats. epsilon: the chance that a move of either side is replaced by a random
-    legal one; 0.1 is the published League mode. lockstep: the most games at a time. Raises `IllegalMoveError` with the agent's
-    name where one breaks the rules.
-    """
-    if not openings:
-        raise ValueError("a match needs at least one opening")
-    if not 0 <= epsilon <= 1:
-        raise ValueError(f"epsilon {epsilon}: a chance is between 0 and 1")
-    size = max(1, lockstep // 2)
-    finals = []
-    for number, start in enumerate(range(0, len(openings), size)):
-        rng = np.random.default_rng([seed, number])
-        finals.append(_play_pairs((first, second), openings[start : start + size], rng=rng, epsilon=epsilon))
-    boards = np.concatenate(finals)
-    differences = (popcount(boards[..., 0]).astype(np.int64) - popcount(boards[..., 1])) * np.array([1, -1])
-    begun = [(opening.black, opening.white, opening.side_to_move) for opening in openings]
-    distinct = len(set(zip(begun, map(bytes, boards), strict=True)))
-    return MatchResult((first.name, second.name), (np.sign(differences) + 1) / 2, differences, distinct)
-
-
-def _play_pairs(agents: tuple[Agent, Agent], openings: Sequence[Position], *, rng: np.random.Generator, epsilon: float) -> BitboardArray:
-    """The final boards of the games that the first agent played with Black and with White: [pairs, 2, 2] black and white discs."""
-    pairs = len(openings)
-    games = PositionBatch.from_positions([*openings, *openings])
-    first_color = np.repeat([BLACK, WHITE], pairs)
-    while not games.is_over.all():
-        moves = np.full(len(games), games.pass_square, dtype=np.int64)
-        for agent, color in ((agents[0], first_color), (agents[1], 1 - first_color)):
-            turns = np.flatnonzero((games.side_to_move == color) & ~games.is_over)
-            if len(turns):
-                chosen = _select_moves(agent, games, turns=turns, rng=rng)
-                if epsilon:
-                    random_mask = rng.random(len(turns)) < epsilon
-                    chosen = np.where(random_mask, games.take(turns).sample_moves(rng), chosen)
-                moves[turns] = chosen
-        games.step(moves)
-    is_black = games.side_to_move == BLACK
-    boards: BitboardArray = np.stack([np.where(is_black, games.own, games.opp), np.where(is_black, games.opp, games.own)], axis=1)
-    by_pair: BitboardArray = boards.reshape(2, pairs, 2).transpose(1, 0, 2).copy()
-    return by_pair
-
-
-def _select_moves(agent: Agent, games: PositionBatch, *, turns: npt.NDArray[np.int64], rng: np.random.Generator) -> npt.NDArray[np.int64]:
-    """An agent's moves in some of the games. It gets copies, so that it cannot change the games."""
-    answer = agent.select_moves(games.take(turns), rng)
-    try:
-        moves = np.asarray(answer)
-    except ValueError:
-        raise IllegalMoveError(f"{agent.name} answered {len(turns)} positions with something that is no array") from None
-    if moves.shape != turns.shape or not np.issubdtype(moves.dtype, np.integer):
-        raise IllegalMoveError(f"{agent.name} answered {len(turns)} positions with {moves.dtype} of shape {moves.shape}")
-    illegal = np.flatnonzero(~games.is_legal(moves, turns))
-    if len(illegal):
-        position = games[int(turns[illegal[0]])]
-        raise IllegalMoveError(f"{agent.name} played square {moves[illegal[0]]}, which is illegal in {position}")
-    return moves.astype(np.int64)
+    """Play every opening twice, with colors swapped, and return the result. Arguments and errors are those of `Match`."""
+    match = Match(first, second, openings, seed=seed, epsilon=epsilon, batch_size=batch_size)
+    while match.step():
+        pass
+    return match.result
 
 
 def format_results(results: Sequence[MatchResult]) -> str:
-    """A table with one line a match: opponents, games, wins, draws, losses, score, interval."""
+    """Return a table with one line per match: opponents, games, wins, draws, losses, score, interval."""
     width = max([8, *(len(name) for result in results for name in result.agents)])
     lines = [f"{'agent':{width}}  {'opponent':{width}}  {'games':>6} {'wins':>6} {'draws':>6} {'losses':>6}  {'score':>6}  95% interval"]
     for result in results:
@@ -171,42 +192,100 @@ def format_results(results: Sequence[MatchResult]) -> str:
             f"{result.agents[0]:{width}}  {result.agents[1]:{width}}  {result.games:6} {result.wins:6} {result.draws:6} {result.losses:6}"
             f"  {result.score:6.3f}  {low:.3f} to {high:.3f}"
         )
-        pairs = len(result.scores)
+        pairs = len(result.disc_differences)
         if result.distinct_pairs < 0.9 * pairs:
-            copies = f"only {result.distinct_pairs} of these {pairs} pairs of games are no copies of another"
-            lines.append(f"  {copies}: use more varied openings, or --epsilon")
+            lines.append(f"  only {result.distinct_pairs} of {pairs} game pairs are distinct: use more varied openings, or --epsilon")
     return "\n".join(lines)
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """The command line. argv: its arguments, by default those of the process."""
-    parser = argparse.ArgumentParser(
+    """Run the command line. argv: its arguments, by default those of the process."""
+    parser = Parser(
         prog="python -m training.evaluation.match",
-        description="Play two agents against each other, every opening twice with colours swapped.",
+        description="Play two agents against each other, every opening twice with colors swapped.",
         epilog="Agents: " + ", ".join(agent_specs()),
     )
-    openings_help = "start, random:PLIES, balanced, or a file of transcripts or positions (default: random:8)"
+    games_help = "number of games, even; 0 plays every opening of a list or file twice (default: 1000)"
+    out_help = f"keep the games: a new journal (.jsonl), or a folder for a {JOURNAL} (default: only the score is shown)"
     parser.add_argument("first", help="spec of the agent whose score is shown")
     parser.add_argument("second", help="spec of its opponent")
-    parser.add_argument("--openings", default="random:8", help=openings_help)
+    parser.add_argument("--openings", default="random:8", help=f"{SOURCES} (default: random:8)")
+    parser.add_argument("--games", type=int, default=1000, help=games_help)
     parser.add_argument(
-        "--games", type=int, default=1000, help="games in all, even; 0 for every opening of a list or file twice (default: 1000)"
+        "--epsilon", type=float, default=0.0, help="probability of a random move of either side; 0.1 is League mode (default: 0)"
     )
-    parser.add_argument("--epsilon", type=float, default=0.0, help="chance of a random move on both sides; 0.1 is League mode (default: 0)")
-    parser.add_argument("--board-size", type=int, choices=BOARD_SIZES, default=8, help="default: 8")
-    parser.add_argument("--seed", type=int, default=0, help="seed of openings, ties and random moves (default: 0)")
+    parser.add_argument("--board-size", type=int, choices=BOARD_SIZES, default=8, help="squares per side (default: 8)")
+    parser.add_argument("--seed", type=seed, default=0, help="seed of openings, ties and random moves (default: 0)")
+    parser.add_argument("--out", type=Path, metavar="FILE|DIR", help=out_help)
     arguments = parser.parse_args(argv)
+    with command("match"):
+        _run(arguments)
+
+
+def _run(arguments: argparse.Namespace) -> None:
+    openings = parse_openings(arguments.openings, arguments.games, seed=arguments.seed, board_size=arguments.board_size)
+    match = Match(
+        build_player(arguments.first, arguments.first, arguments.board_size),
+        build_player(arguments.second, arguments.second, arguments.board_size),
+        openings,
+        seed=arguments.seed,
+        epsilon=arguments.epsilon,
+        batch_size=min(_BATCH_SIZE, max(_SMALLEST_LIMIT, 2 * len(openings) // _BATCHES)),
+        first_batch_size=_FIRST_BATCH_SIZE,
+    )
     start = time.perf_counter()
-    try:
-        if arguments.seed < 0:
-            raise ValueError(f"seed {arguments.seed}: must not be negative")
-        openings = parse_openings(arguments.openings, arguments.games, seed=arguments.seed, board_size=arguments.board_size)
-        first, second = make_agent(arguments.first), make_agent(arguments.second)
-        result = play_match(first, second, openings, seed=arguments.seed, epsilon=arguments.epsilon)
-    except (OSError, ValueError) as error:
-        sys.exit(f"match: {' '.join(str(error).split())}")
-    print(format_results([result]))
+    with nullcontext() if arguments.out is None else _new_journal(arguments.out) as journal:
+        if journal is not None:
+            journal.begin_session({"kind": "match", "settings": _settings(arguments, match)})
+            match.finished = journal.append
+        try:
+            _play(match)
+        finally:
+            result = match.result
+            if result.games:
+                print(format_results([result]))
+            if journal is not None:
+                print(f"Games: {_journal_path(arguments.out)}")
     print(f"{result.games / (time.perf_counter() - start):.0f} games/s")
+
+
+def _play(match: Match) -> None:
+    """Play a match to its end, with the moves and the score so far on the terminal."""
+    shown = scored = time.monotonic()
+    with Progress(match.total_moves, unit="moves") as progress:
+        while match.step():
+            now = time.monotonic()
+            if now - scored > _SCORE_SECONDS:
+                scored, result = now, match.result
+                if result.games:
+                    progress.note(f"score {result.score:.3f} after {result.games} games")
+            if now - shown > _SHOW_SECONDS:
+                shown = now
+                progress.update(match.num_moves - progress.done)
+        progress.update(match.num_moves - progress.done)
+
+
+def _settings(arguments: argparse.Namespace, match: Match) -> dict[str, object]:
+    """Return what decides which games are played, for the journal."""
+    first, second = arguments.first, arguments.second
+    return {
+        "agents": [first, second],
+        "players": list(match.players),
+        "games": match.num_games,
+        **{name: getattr(arguments, name) for name in ("openings", "epsilon", "board_size", "seed")},
+    }
+
+
+def _journal_path(out: Path) -> Path:
+    return out if out.suffix == ".jsonl" else out / JOURNAL
+
+
+def _new_journal(out: Path) -> Journal:
+    path = _journal_path(out)
+    if path.is_file() and path.stat().st_size:
+        raise ValueError(f"{path} has games: choose another file or folder")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return Journal(path)
 
 
 if __name__ == "__main__":

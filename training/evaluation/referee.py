@@ -1,35 +1,187 @@
-"""The referee: plays games of two agents in lockstep, and decides those in which an agent fails.
+"""Plays games of two agents in batches, and decides the games in which an agent fails.
 
-An agent that makes an illegal move, raises, or answers with something that is no move loses that game, and the others go on. Where
-a whole batch fails, its positions are asked about one by one, so that only the games lose in which the agent really fails.
+`GameBatch` is the one loop of matches and tournaments. In a match the first fault raises `AgentError`. In a tournament an agent that
+makes an illegal move, raises, or returns invalid output loses that game, and the others go on. If a call for several games fails, the
+agent is asked again for each of them separately, so that only the games are lost in which it fails.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-from agents import Agent
+from othello_env.agent import Agent, AgentError, Moves, ask_agent, describe_move
 from othello_env.batch import PositionBatch
 from othello_env.game import Game
 from othello_env.position import BLACK, WHITE
 from othello_env.squares import format_square
 from training.evaluation.journal import GameRecord, Reason, now
 
-# What is kept of an error's text.
+# Characters of an error's text that are kept.
 _MAX_DETAIL: Final = 300
 
+Rows = npt.NDArray[np.int64]
 Seed = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
+class Fault:
+    """Fault of an agent that lost it a game."""
+
+    reason: Reason
+    detail: str
+
+
+class GameBatch:
+    """Batched games of two agents. `step` plays one move in each game that is still running.
+
+    agents: player 0 and player 1. positions: [G] positions in which the games begin. black: [G] the player with Black, 0 or 1. rng: source
+    of all randomness in the games. epsilon: probability that a move of either player is replaced by a random legal one. forfeits: whether
+    a fault loses the game; otherwise the first fault raises `AgentError`. move_seconds: longest time for a move; only calls for a single
+    game are judged by it. asking: called with the player and the rows before each call of an agent. ended: called with the row of each
+    game as soon as it ends.
+
+    positions, seconds [G, 2] taken by black and white, running_mask [G] bool, faults by row: the games so far.
+    """
+
+    def __init__(
+        self,
+        agents: Sequence[Agent],
+        positions: PositionBatch,
+        black: npt.NDArray[np.int64],
+        *,
+        rng: np.random.Generator,
+        epsilon: float = 0.0,
+        forfeits: bool = False,
+        move_seconds: float = float("inf"),
+        asking: Callable[[int, Rows], object] = lambda _player, _rows: None,
+        ended: Callable[[int], object] = lambda _row: None,
+    ) -> None:
+        self._agents, self._black = agents, black
+        self._rng, self._epsilon = rng, epsilon
+        self._forfeits, self._move_seconds = forfeits, move_seconds
+        self._asking, self._ended = asking, ended
+        self.positions = positions
+        self.running_mask = np.ones(len(positions), dtype=np.bool_)
+        self.seconds = np.zeros((len(positions), 2))
+        self.faults: dict[int, Fault] = {}
+        self._num_steps = 0
+        self._num_moves = np.zeros(len(positions), dtype=np.int64)
+        self._moves = np.zeros((positions.pass_square, len(positions)), dtype=np.int8)  # [T, G]
+
+    def play(self) -> None:
+        """Play all games to their ends."""
+        while self.step():
+            pass
+
+    def step(self) -> bool:
+        """Play one move in each running game. Return False, without a move, if there are none."""
+        if not self._num_steps:
+            self._end_finished()
+        if not self.running_mask.any():
+            return False
+        moves = np.zeros(len(self.positions), dtype=np.int64)
+        # The player to move; a game that is forfeited in between is not asked about again.
+        player_to_move = np.where(self.positions.side_to_move == BLACK, self._black, 1 - self._black)
+        for player in range(2):
+            rows = np.flatnonzero(self.running_mask & (player_to_move == player))
+            if len(rows):
+                moves[rows] = self._select_moves(player, rows)
+        rows = np.flatnonzero(self.running_mask)
+        self.positions.step(moves[rows], None if len(rows) == len(moves) else rows)
+        self._moves[self._num_steps, rows] = moves[rows]
+        self._num_moves[rows] += 1
+        self._num_steps += 1
+        self._end_finished()
+        return True
+
+    def _end_finished(self) -> None:
+        for row in np.flatnonzero(self.running_mask & self.positions.is_over).tolist():
+            self.running_mask[row] = False
+            self._ended(row)
+
+    def _forfeit(self, row: int, fault: Fault) -> None:
+        self.faults[row] = fault
+        self.running_mask[row] = False
+        self._ended(row)
+
+    def _select_moves(self, player: int, rows: Rows) -> Moves:
+        moves = self._ask(player, rows)
+        if self._epsilon:
+            random_mask = self._rng.random(len(rows)) < self._epsilon
+            moves = np.where(random_mask, self.positions.take(rows).sample_moves(self._rng), moves)
+        return moves
+
+    def _ask(self, player: int, rows: Rows) -> Moves:
+        """Return an agent's moves in some games. Games in which it fails are forfeited; their moves mean nothing."""
+        self._asking(player, rows)
+        start = time.perf_counter()
+        try:
+            moves = ask_agent(self._agents[player], self.positions.take(rows), self._rng)
+        except AgentError as error:
+            if not self._forfeits:
+                raise
+            fault: AgentError | None = error
+        else:
+            fault = None
+        seconds = time.perf_counter() - start
+        self.seconds[rows, self.positions.side_to_move[rows]] += seconds / len(rows)
+        if fault is not None:
+            return self._moves_despite(fault, player, rows)
+        if len(rows) == 1 and seconds > self._move_seconds:
+            self._forfeit(int(rows[0]), Fault("timeout", f"took {seconds:.1f} s for a move; the limit is {self._move_seconds:g} s"))
+        return moves
+
+    def _moves_despite(self, error: AgentError, player: int, rows: Rows) -> Moves:
+        """Return the moves in the games in which an agent did not fail, after a call in which it did."""
+        if error.moves is not None:
+            for index in error.rows:
+                row = int(rows[index])
+                detail = error.detail if index == error.rows[0] else describe_move(int(error.moves[index]), self.positions[row])
+                self._forfeit(row, Fault(error.reason, detail))
+            return error.moves
+        if len(rows) > 1:
+            return np.concatenate([self._ask(player, rows[index : index + 1]) for index in range(len(rows))])
+        self._forfeit(int(rows[0]), Fault(error.reason, error.detail))
+        return np.zeros(1, dtype=np.int64)
+
+    def transcript(self, row: int) -> str:
+        """Return the moves of a game from its opening."""
+        moves: list[int] = self._moves[: self._num_moves[row], row].tolist()
+        return "".join(format_square(move, self.positions.board_size) for move in moves)
+
+    def record(self, row: int, *, game: int, names: tuple[str, str], opening: Game, seed: Seed) -> GameRecord:
+        """Return the record of a game that has ended. game: its number. names: of player 0 and player 1."""
+        position, fault = self.positions[row], self.faults.get(row)
+        black = int(self._black[row])
+        return GameRecord(
+            game=game,
+            black=names[black],
+            white=names[1 - black],
+            opening=str(opening.final),
+            moves=self.transcript(row),
+            black_score=(position.outcome + 1) / 2 if fault is None else float(position.side_to_move != BLACK),
+            disc_difference=position.score("discs"),
+            reason="played out" if fault is None else fault.reason,
+            detail="" if fault is None else " ".join(fault.detail.split())[:_MAX_DETAIL],
+            seed=seed,
+            seconds=(round(float(self.seconds[row, BLACK]), 6), round(float(self.seconds[row, WHITE]), 6)),
+            ended=now(),
+            prefix=str(opening),
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Asking:
-    """An agent is about to be asked: which, about how many positions, and, where it is one, in which game and after which moves."""
+    """Message that an agent is about to be asked.
+
+    player: its name. num_positions: size of the batch. game, moves: the game and its moves so far if it is a single one, else -1, "".
+    """
 
     player: str
     num_positions: int
@@ -39,11 +191,10 @@ class Asking:
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """Pairs of games to be played: every opening twice, with colours swapped.
+    """Game pairs to be played: every opening twice, with colors swapped.
 
-    first_game: the number of the first of them; the first player has Black in those with even numbers. openings: one a pair; moves
-    to the position in which the game begins. seed: of all randomness in the games. epsilon: the chance that a move of either side
-    is replaced by a random legal one.
+    first_game: number of the first game; the first player has Black in games with even numbers. players: the names. openings: one per
+    pair. seed: of all randomness in the games. epsilon: probability that a move of either player is replaced by a random legal one.
     """
 
     first_game: int
@@ -51,6 +202,20 @@ class Pairs:
     openings: tuple[Game, ...]
     seed: Seed
     epsilon: float = 0.0
+
+    @property
+    def games(self) -> range:
+        """Numbers of the games."""
+        return range(self.first_game, self.first_game + 2 * len(self.openings))
+
+    def opening(self, game: int) -> Game:
+        """Return the opening of a game."""
+        return self.openings[(game - self.first_game) // 2]
+
+    def colors(self, game: int) -> tuple[str, str]:
+        """Return the players of a game, black first."""
+        first, second = self.players
+        return (first, second) if game % 2 == 0 else (second, first)
 
 
 def play_pairs(
@@ -61,169 +226,56 @@ def play_pairs(
     asking: Callable[[Asking], object] = lambda _: None,
     move_seconds: float = float("inf"),
 ) -> None:
-    """Play all games in lockstep. agents: the two players. finished: told of each game when it ends. asking: told before each call.
+    """Play all games in one batch; faults forfeit games.
 
-    move_seconds: where one position is asked about and the answer takes longer, the game is lost.
+    agents: the two players. finished: called with each game when it ends. asking: called before each call of an agent. move_seconds:
+    longest time for a move; if a call for a single game takes longer, the game is lost.
     """
-    _Table(pairs, agents, finished=finished, asking=asking, move_seconds=move_seconds).play()
+    _play(pairs, agents, pairs.games, seed=pairs.seed, finished=finished, asking=asking, move_seconds=move_seconds)
 
 
 def play_alone(
     pairs: Pairs,
     agents: Sequence[Agent],
-    games: Sequence[int],
+    games: Iterable[int],
     *,
     finished: Callable[[GameRecord], object],
     asking: Callable[[Asking], object] = lambda _: None,
     move_seconds: float = float("inf"),
 ) -> None:
-    """Play some of the games one after the other, each with randomness of its own. games: their numbers."""
+    """Play some of the games one after the other, each with its own seed. games: their numbers. The rest is as in `play_pairs`."""
     for game in games:
-        pair = (game - pairs.first_game) // 2
-        single = Pairs(game - game % 2, pairs.players, pairs.openings[pair : pair + 1], (*pairs.seed, game), pairs.epsilon)
-        _Table(single, agents, finished=finished, asking=asking, move_seconds=move_seconds, only=game).play()
+        _play(pairs, agents, (game,), seed=(*pairs.seed, game), finished=finished, asking=asking, move_seconds=move_seconds)
 
 
-class _Table:
-    """The games of one call, side by side."""
+def _play(
+    pairs: Pairs,
+    agents: Sequence[Agent],
+    games: Sequence[int],
+    *,
+    seed: Seed,
+    finished: Callable[[GameRecord], object],
+    asking: Callable[[Asking], object],
+    move_seconds: float,
+) -> None:
+    def ask(player: int, rows: Rows) -> None:
+        row = int(rows[0])
+        game, moves = (games[row], batch.transcript(row)) if len(rows) == 1 else (-1, "")
+        asking(Asking(pairs.players[player], len(rows), game, moves))
 
-    def __init__(
-        self,
-        pairs: Pairs,
-        agents: Sequence[Agent],
-        *,
-        finished: Callable[[GameRecord], object],
-        asking: Callable[[Asking], object],
-        move_seconds: float,
-        only: int | None = None,
-    ) -> None:
-        self._pairs, self._agents = pairs, agents
-        self._finished, self._asking, self._move_seconds = finished, asking, move_seconds
-        numbers = np.arange(pairs.first_game, pairs.first_game + 2 * len(pairs.openings))
-        self._numbers = numbers if only is None else numbers[numbers == only]
-        self._openings = [pairs.openings[(number - pairs.first_game) // 2] for number in self._numbers]
-        self._games = PositionBatch.from_positions([opening.final for opening in self._openings])
-        self._rng = np.random.default_rng(pairs.seed)
-        self._moves: list[list[int]] = [[] for _ in self._numbers]
-        self._seconds = np.zeros((len(self._numbers), 2))
-        self._playing = np.ones(len(self._numbers), dtype=np.bool_)
+    def end(row: int) -> None:
+        game = games[row]
+        finished(batch.record(row, game=game, names=pairs.players, opening=pairs.opening(game), seed=seed))
 
-    def play(self) -> None:
-        """Play until all games have ended."""
-        self._record_ends()
-        while self._playing.any():
-            moves = np.full(len(self._games), self._games.pass_square, dtype=np.int64)
-            sides = self._games.side_to_move.copy()
-            for player in range(2):
-                # With an even number the first player has Black.
-                color_of_player = (self._numbers + player) % 2
-                turns = np.flatnonzero(self._playing & (sides == color_of_player))
-                if len(turns):
-                    moves[turns] = self._ask(player, turns)
-            rows = np.flatnonzero(self._playing)
-            self._games.step(moves[rows], rows)
-            for row in rows.tolist():
-                self._moves[row].append(int(moves[row]))
-            self._record_ends()
-
-    def _record_ends(self) -> None:
-        for row in np.flatnonzero(self._playing & self._games.is_over).tolist():
-            outcome = self._games[row].outcome
-            self._record(row, (outcome + 1) / 2, "played out", "")
-
-    def _record(self, row: int, black_score: float, reason: Reason, detail: str) -> None:
-        self._playing[row] = False
-        number = int(self._numbers[row])
-        black, white = self._pairs.players[:: 1 if number % 2 == 0 else -1]
-        self._finished(
-            GameRecord(
-                game=number,
-                black=black,
-                white=white,
-                opening=str(self._openings[row].final),
-                moves=self._transcript(row),
-                black_score=black_score,
-                disc_difference=self._games[row].score("discs"),
-                reason=reason,
-                detail=" ".join(detail.split())[:_MAX_DETAIL],
-                seed=self._pairs.seed,
-                seconds=(round(float(self._seconds[row, BLACK]), 6), round(float(self._seconds[row, WHITE]), 6)),
-                ended=now(),
-                prefix=str(self._openings[row]),
-            )
-        )
-
-    def _transcript(self, row: int) -> str:
-        return "".join(format_square(move, self._games.board_size) for move in self._moves[row])
-
-    def _ask(self, player: int, turns: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """An agent's moves in some games; those in which it fails are recorded as lost, and get any move."""
-        answer = self._answer(player, turns)
-        if isinstance(answer, _Fault) and len(turns) > 1:
-            alone = [self._answer(player, turn) for turn in turns[:, None]]
-        else:
-            alone = [answer] if isinstance(answer, _Fault) else []
-        moves = self._games.take(turns).sample_moves(np.random.default_rng(0))  # stand in for the moves of lost games
-        for index, result in enumerate(alone):
-            if isinstance(result, _Fault):
-                self._forfeit(int(turns[index]), result)
-            else:
-                moves[index] = result[0]
-        if not isinstance(answer, _Fault):
-            moves = answer
-        illegal_mask = self._playing[turns] & ~self._games.is_legal(moves, turns)
-        for index in np.flatnonzero(illegal_mask).tolist():
-            row = int(turns[index])
-            self._forfeit(row, _Fault("illegal move", f"square {moves[index]} in {self._games[row]}"))
-        if self._pairs.epsilon:
-            random_mask = self._rng.random(len(turns)) < self._pairs.epsilon
-            moves = np.where(random_mask, self._games.take(turns).sample_moves(self._rng), moves)
-        return moves
-
-    def _forfeit(self, row: int, fault: _Fault) -> None:
-        black_loses = self._games.side_to_move[row] == BLACK
-        self._record(row, 0.0 if black_loses else 1.0, fault.reason, fault.detail)
-
-    def _answer(self, player: int, turns: npt.NDArray[np.int64]) -> npt.NDArray[np.int64] | _Fault:
-        """What the agent says, as int64 [len(turns)]. It gets copies, so that it cannot change the games."""
-        agent, name = self._agents[player], self._pairs.players[player]
-        alone = len(turns) == 1
-        row = int(turns[0])
-        self._asking(Asking(name, len(turns), int(self._numbers[row]) if alone else -1, self._transcript(row) if alone else ""))
-        start = time.perf_counter()
-        try:
-            answer: Any = agent.select_moves(self._games.take(turns), self._rng)
-        except (Exception, SystemExit) as error:  # whatever an agent raises costs it the game, not us the tournament
-            return _Fault("error", described(error))
-        finally:
-            taken = time.perf_counter() - start
-            self._seconds[turns, self._games.side_to_move[turns]] += taken / len(turns)
-        if alone and taken > self._move_seconds:
-            return _Fault("timeout", f"took {taken:.1f} s for a move; {self._move_seconds:g} s were allowed")
-        return _read(answer, len(turns))
-
-
-@dataclass(frozen=True, slots=True)
-class _Fault:
-    reason: Reason
-    detail: str
-
-
-def described(error: BaseException) -> str:
-    """An exception in words, also where it cannot be asked for them."""
-    try:
-        return f"{type(error).__name__}: {error}"
-    except Exception:
-        return type(error).__name__
-
-
-def _read(answer: Any, count: int) -> npt.NDArray[np.int64] | _Fault:
-    """An agent's answer as moves."""
-    try:
-        moves = np.asarray(answer)
-    except Exception as error:  # objects can fail in any way when they are made an array
-        return _Fault("rubbish", f"an answer that is no array: {described(error)}")
-    if moves.shape != (count,) or not np.issubdtype(moves.dtype, np.integer):
-        return _Fault("rubbish", f"{moves.dtype} of shape {moves.shape} for {count} positions")
-    # Numbers beyond int64 are no squares, nor is what they would wrap to.
-    return np.where((moves >= 0) & (moves <= 64), moves, -1).astype(np.int64)
+    batch = GameBatch(
+        agents,
+        PositionBatch.from_positions([pairs.opening(game).final for game in games]),
+        np.array(games, dtype=np.int64) % 2,  # the first player has Black in games with even numbers
+        rng=np.random.default_rng(seed),
+        epsilon=pairs.epsilon,
+        forfeits=True,
+        move_seconds=move_seconds,
+        asking=ask,
+        ended=end,
+    )
+    batch.play()

@@ -1,4 +1,4 @@
-"""What a tournament's games add up to, in memory that grows with the players and openings, not with the games."""
+"""Standings of a tournament, in memory that grows with the players and openings, not with the games."""
 
 from __future__ import annotations
 
@@ -10,23 +10,19 @@ import numpy as np
 import numpy.typing as npt
 
 from training.evaluation.journal import GameRecord
+from training.evaluation.results import PairCounts
 
-# So many openings are told apart: a million different ones would fill the memory.
+# Openings that are counted separately: a million different ones would fill the memory.
 MAX_OPENINGS: Final = 20_000
-
-PairCounts = npt.NDArray[np.int64]
-"""[3, 3]: how often a pair of games ended like this. Rows: the first player's result with Black, columns: with White; 0 a loss, 1 a
-draw, 2 a win, from the first player's view."""
-
-
-def pair_shares() -> npt.NDArray[np.float64]:
-    """[3, 3]: for each way in which a pair of games can end the first player's share of its points."""
-    return np.add.outer(np.arange(3), np.arange(3)) / 4
 
 
 @dataclass(slots=True)
 class PlayerTotals:
-    """What one player did: results [3] of losses, draws, wins with Black and with White; seconds of thinking; games lost by reason."""
+    """Totals of one player.
+
+    with_black, with_white: [3] numbers of losses, draws, wins. disc_difference: own discs minus the opponents'. seconds: thinking time.
+    faults: numbers of games lost by faults, by reason.
+    """
 
     with_black: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(3, dtype=np.int64))
     with_white: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(3, dtype=np.int64))
@@ -36,12 +32,12 @@ class PlayerTotals:
 
     @property
     def games(self) -> int:
-        """The number of games."""
+        """Number of games."""
         return int(self.with_black.sum() + self.with_white.sum())
 
     @property
     def points(self) -> float:
-        """Wins, and half of the draws."""
+        """Number of wins, plus half of the draws."""
         both = self.with_black + self.with_white
         return float(both[2] + both[1] / 2)
 
@@ -50,10 +46,10 @@ class PlayerTotals:
 class Standings:
     """The results so far.
 
-    players: in the order of their first appearance. pairs: for each two players that met, the one that comes first in `players`
-    first, how their complete pairs of games ended. games: the number of games. colors: [3] White's wins, draws, Black's wins.
-    openings: for each of the first `MAX_OPENINGS` openings the same three numbers. incomplete: the games of pairs whose other game is
-    missing. reasons: how often games ended for each reason.
+    players: in the order of their first appearance. pairs: the complete game pairs of each two players that met; the key begins with
+    the one that comes first in `players`. games: the number of games. colors: [3] White's wins, draws, Black's wins. openings: the
+    same three numbers for each of the first `MAX_OPENINGS` openings. incomplete: the games of pairs whose other game is missing.
+    reasons: numbers of games by the reason why they ended.
     """
 
     players: list[str] = field(default_factory=list)
@@ -67,7 +63,7 @@ class Standings:
 
     @classmethod
     def of(cls, entries: Iterable[dict[str, Any] | GameRecord]) -> Standings:
-        """The results of a journal, as `read_journal` gives it."""
+        """Return the results of a journal, as `read_journal` yields it."""
         standings = cls()
         for entry in entries:
             if isinstance(entry, GameRecord):
@@ -75,7 +71,7 @@ class Standings:
         return standings
 
     def add_players(self, names: Iterable[str]) -> None:
-        """Make players known in a certain order."""
+        """Add players that have not been added yet, in this order."""
         for name in names:
             if name not in self.totals:
                 self.players.append(name)
@@ -109,14 +105,11 @@ class Standings:
     def _add_pair(self, one: GameRecord, other: GameRecord) -> None:
         first, second = sorted((one.black, one.white), key=self.players.index)
         with_black, with_white = (one, other) if one.black == first else (other, one)
-        counts = self.pairs.setdefault((first, second), np.zeros((3, 3), dtype=np.int64))
-        counts[round(2 * with_black.black_score), 2 - round(2 * with_white.black_score)] += 1
+        counts = self.pairs.setdefault((first, second), PairCounts())
+        counts.add(round(2 * with_black.black_score), 2 - round(2 * with_white.black_score))
 
     def pair_counts(self, first: str, second: str) -> PairCounts:
-        """The counts of two players from the view of the first; all 0 where they have not met."""
-        if (first, second) in self.pairs:
-            return self.pairs[first, second]
-        mirrored = self.pairs.get((second, first), np.zeros((3, 3), dtype=np.int64))
-        # What was the second's result with Black is the first's with White, seen from the other side.
-        counts: PairCounts = mirrored[::-1, ::-1].T
-        return counts
+        """Return the game pairs of two players from the view of the first; all zero if they have not met."""
+        if (second, first) in self.pairs:
+            return self.pairs[second, first].swapped()
+        return self.pairs.get((first, second), PairCounts())

@@ -1,11 +1,11 @@
-"""Tournaments: many agents, every opening twice with colours swapped, a journal that survives everything, ratings with intervals.
+"""Tournaments: many agents, every opening twice with colors swapped, a journal that survives interruptions, ratings with intervals.
 
 `python -m training.evaluation.tournament SPEC SPEC ... --openings random:8 --games 200 --out DIR` plays a round robin; `--gauntlet` the
-first agent against each of the others; `--ladder` each agent against the next. Each game is in DIR/games.jsonl the moment it ends;
-killed at any moment, `--out DIR --resume` goes on and ends with the same games as a run that was never interrupted.
+first agent against each of the others; `--ladder` each agent against the next. Each game is in DIR/games.jsonl as soon as it ends;
+after an interruption at any moment, `--out DIR --resume` goes on and ends with the same games as a run that was never interrupted.
 
-Agents play in worker processes. The games do not depend on how many these are: what is random comes from the seed and the number of
-the block of games, and blocks are cut before anybody knows who plays them.
+Agents play in worker processes. The games do not depend on the number of these: all randomness comes from the seed and the number of
+the block of games, and the division into blocks does not depend on the workers.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import itertools
 import math
-import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -24,42 +23,47 @@ from typing import Any, Final, Literal, get_args
 
 from filelock import FileLock, Timeout
 
-from agents import Agent, AgentSpecError, agent_specs
+from agents import agent_specs
 from othello_env import backend
-from othello_env.command import understands_ansi
+from othello_env.command import Parser, Progress, command, python_command, seed
 from othello_env.errors import RecordFormatError
 from othello_env.squares import BOARD_SIZES
+from training.evaluation.journal import JOURNAL as JOURNAL
 from training.evaluation.journal import GameRecord, Journal, read_journal
-from training.evaluation.opening_book import OpeningBook
+from training.evaluation.openings import SOURCES, OpeningBook
+from training.evaluation.players import Player
 from training.evaluation.ratings import fit_ratings, format_ratings, parse_anchor
 from training.evaluation.referee import Pairs
-from training.evaluation.sprt import Sprt, format_state
-from training.evaluation.standings import Standings, pair_shares
-from training.evaluation.workers import Block, Player, WorkerError, WorkerPool, make_player, play_block
+from training.evaluation.sprt import Sprt, SprtState, format_state
+from training.evaluation.standings import Standings
+from training.evaluation.workers import DEFAULT_BUILD_SECONDS, Block, LocalPool, WorkerPool
 
 Schedule = Literal["round_robin", "gauntlet", "ladder"]
 
-JOURNAL: Final = "games.jsonl"
 DEFAULT_MOVE_SECONDS: Final = 30.0
 
-# Games that are played in lockstep: enough for batches, few enough that all workers have something to do. Pairs of games.
+# Pairs of games in a block, which is played in one batch: enough for the batch, few enough that all workers have one.
 _LARGEST_BLOCK: Final = 1024
 _BLOCKS_PER_PAIRING: Final = 8
 
-# Between two pictures of the table on a terminal, and two lines elsewhere; seconds.
-_DRAW_SECONDS: Final = 0.5
+# Seconds between two updates of the progress bar on a terminal, and between two lines elsewhere.
+_SHOW_SECONDS: Final = 0.2
 _LOG_SECONDS: Final = 30.0
+# Players in the progress bar.
+_PLAYERS_SHOWN: Final = 3
+# Calls of agents per worker before the clock starts.
+_CALLS_BEFORE: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What decides which games are played. Raises `ValueError` for what cannot be played.
+    """Settings that decide which games are played. Raises `ValueError` for a tournament that cannot be played.
 
-    players: names, of specs or of agents that are handed over. games: for each two players that meet, even. openings: as
-    `OpeningBook` names them. epsilon: the chance that a move is replaced by a random legal one; 0.1 is the Othello League's mode.
-    sprt: for two players, the Elo differences of the two hypotheses of a sequential test that ends the match, see `Sprt`.
-    move_seconds: the longest that an agent may take for a move, before it has lost; a batch of K positions may take 1 + K/4 times as
-    long, and its games are played again one by one if it takes longer.
+    players: names, specs or names of agents that are handed over. games: number for each two players that meet, even. openings: a source
+    for `OpeningBook`. epsilon: probability that a move is replaced by a random legal one; 0.1 is the Othello League's mode. sprt: for two
+    players, the Elo differences of the two hypotheses of a sequential test that ends the match, see `Sprt`. move_seconds: longest time
+    for a move; an agent that takes longer loses the game. A batch of K positions may take 1 + K/4 times as long; if it takes longer, its
+    games are played again one by one.
     """
 
     players: tuple[str, ...]
@@ -83,19 +87,19 @@ class Settings:
         if self.games < 2 or self.games % 2:
             raise ValueError(f"games {self.games}: every opening is played twice, so the number must be even, and at least 2")
         if not 0 <= self.epsilon <= 1:
-            raise ValueError(f"epsilon {self.epsilon}: a chance is between 0 and 1")
+            raise ValueError(f"epsilon {self.epsilon}: expected a probability, from 0 to 1")
         if self.seed < 0:
-            raise ValueError(f"seed {self.seed}: must not be negative")
+            raise ValueError(f"seed {self.seed}: expected an integer from 0")
         if self.sprt is not None:
             if len(self.players) != 2:
                 raise ValueError(f"sprt with {len(self.players)} agents: it is for two")
-            Sprt(*self.sprt)  # raises for hypotheses that are none
+            Sprt(*self.sprt)  # raises for hypotheses that make no test
         if not self.move_seconds > 0:
             raise ValueError(f"move_seconds {self.move_seconds}: must be positive")
 
     @property
     def pairings(self) -> list[tuple[str, str]]:
-        """Who meets whom."""
+        """The pairs of players that meet."""
         if self.schedule == "gauntlet":
             return [(self.players[0], other) for other in self.players[1:]]
         if self.schedule == "ladder":
@@ -104,11 +108,11 @@ class Settings:
 
     @property
     def total_games(self) -> int:
-        """The games of the whole tournament."""
+        """Number of games of the whole tournament."""
         return len(self.pairings) * self.games
 
     def blocks(self, book: OpeningBook, done: Callable[[int], bool]) -> Iterator[Block]:
-        """The games that are not done, in blocks. A block's openings and seed depend on nothing but the settings."""
+        """Yield the games that are not done, in blocks. A block's openings and seed depend on nothing but the settings."""
         pairs_per_pairing = self.games // 2
         size = min(_LARGEST_BLOCK, math.ceil(pairs_per_pairing / _BLOCKS_PER_PAIRING))
         for (pairing, players), start in itertools.product(enumerate(self.pairings), range(0, pairs_per_pairing, size)):
@@ -116,8 +120,21 @@ class Settings:
             first_game = 2 * (pairing * pairs_per_pairing + start)
             missing = tuple(game for game in range(first_game, first_game + 2 * (stop - start)) if not done(game))
             if missing:
-                openings = tuple(book.game(number) for number in range(start, stop))
+                openings = tuple(book[number] for number in range(start, stop))
                 yield Block(Pairs(first_game, players, openings, (self.seed, pairing, start // size), self.epsilon), missing)
+
+
+@dataclass(frozen=True, slots=True)
+class TournamentResult:
+    """Results of a tournament. sprt: the state of its sequential test; None without one."""
+
+    standings: Standings
+    sprt: SprtState | None
+
+
+TournamentProgress = Callable[[Standings, float], object]
+"""Called with the standings and the moves of the games that have not ended, as a number of games: when the agents are ready, whenever
+they move, and after each game."""
 
 
 def run_tournament(
@@ -126,55 +143,70 @@ def run_tournament(
     *,
     players: Mapping[str, Player] | None = None,
     workers: int = 0,
-    progress: Callable[[Standings], object] = lambda _: None,
-) -> Standings:
-    """Play the tournament, or the rest of it where `out` has a journal of the same settings, and return all results.
+    build_seconds: float = DEFAULT_BUILD_SECONDS,
+    progress: TournamentProgress = lambda _standings, _games_in_play: None,
+) -> TournamentResult:
+    """Play a tournament, or the rest of it if `out` has a journal of the same settings, and return all results.
 
-    out: the folder of the journal. players: for names that are no specs, functions that make the agent. workers: processes; with 0
-    agents play in this one, where nothing stops one that hangs. progress: called after each game. Raises `ValueError` where the
-    journal is of another tournament, `RecordFormatError` where it is damaged, `AgentSpecError` or `WorkerError` for an agent that
-    cannot be made, `OSError` where nothing can be written.
+    out: the folder of the journal. players: functions that construct the agents whose names are no specs. workers: number of processes;
+    with 0 the agents play in this process, where nothing stops one that hangs. build_seconds: longest time to construct an agent in a
+    worker, and for its first call; an agent that takes longer, or ends its process, forfeits its games.
+
+    Raises, before the first game, `ValueError` if the journal is of another tournament, `RecordFormatError` if it is damaged,
+    `AgentSpecError` or `PlayerError` for an agent that cannot be constructed or cannot play on the board; `WorkerError` if processes
+    cannot be started, `OSError` if the journal cannot be written.
     """
     stands_for: dict[str, Player] = {name: (players or {}).get(name, name) for name in settings.players}
-    made = {name: make_player(player) for name, player in stands_for.items()}  # raises before anything is written
+    if not build_seconds > 0:
+        raise ValueError(f"build_seconds {build_seconds}: must be positive")
+    if workers < 0:
+        raise ValueError(f"workers {workers}: expected a number from 0")
     book = OpeningBook(settings.openings, seed=settings.seed, board_size=settings.board_size)
-    out.mkdir(parents=True, exist_ok=True)
+    session = {"settings": asdict(settings), "openings_digest": book.digest}
     path = out / JOURNAL
-    try:
-        with FileLock(out / "lock", timeout=0), Journal(path) as journal:
-            session = {"settings": asdict(settings), "openings_digest": book.digest}
-            standings, done, test = _past(path, settings, session)
-            if standings.games < settings.total_games and not test.is_decided:
-                journal.begin_session(session)
+    pool: LocalPool | WorkerPool = LocalPool(stands_for, board_size=settings.board_size, move_seconds=settings.move_seconds)
+    if workers:
+        limits = {"move_seconds": settings.move_seconds, "build_seconds": build_seconds}
+        pool = WorkerPool(stands_for, workers, board_size=settings.board_size, **limits)
+    with pool:
+        if not path.exists():  # an agent that is refused leaves no folder
+            pool.build_players()
+        out.mkdir(parents=True, exist_ok=True)
+        try:
+            with FileLock(out / "lock", timeout=0), Journal(path) as journal:
+                standings, done, test = _past(path, settings, session)
+                if standings.games < settings.total_games and not test.is_decided:
+                    pool.build_players()
+                    journal.begin_session(session)
 
-                def keep(record: GameRecord) -> None:
-                    journal.append(record)
-                    standings.add(record)
-                    progress(standings)
-                    test.add(record)
-                    if test.is_decided:
-                        raise _DecidedError
+                    def keep(record: GameRecord) -> None:
+                        journal.append(record)
+                        standings.add(record)
+                        progress(standings, pool.games_in_play)
+                        test.add(record)
+                        if test.is_decided:
+                            raise _DecidedError
 
-                finished = keep if settings.sprt is None else _InOrder(keep, done)
-                with suppress(_DecidedError):
+                    finished = keep if settings.sprt is None else _InOrder(keep, done)
                     blocks = settings.blocks(book, lambda game: bool(done[game]))
-                    _play(blocks, stands_for, made, workers=workers, move_seconds=settings.move_seconds, finished=finished)
-    except Timeout:
-        raise ValueError(f"{out}: another process is playing this tournament") from None
-    return standings
+                    with suppress(_DecidedError):
+                        pool.play(blocks, finished, moved=lambda: progress(standings, pool.games_in_play))
+        except Timeout:
+            raise ValueError(f"{out}: another process is playing this tournament") from None
+    return TournamentResult(standings, test.state)
 
 
 class _DecidedError(Exception):
     """The sequential test has its decision."""
 
 
-class SequentialTest:
-    """The sequential test of a tournament, if it has one: of pairs in the order of the schedule, whatever order they end in."""
+class _SequentialTest:
+    """The sequential test of a tournament, if it has one: counts pairs in the order of the schedule, whatever order they end in."""
 
     def __init__(self, settings: Settings) -> None:
         self._first = settings.players[0]
         self._test = None if settings.sprt is None else Sprt(*settings.sprt)
-        self._waiting: dict[int, dict[int, int]] = {}  # pairs, and the results of their games so far
+        self._waiting: dict[int, dict[int, int]] = {}  # by pair: the outcomes of its games so far
         self._next_pair = 0
 
     @property
@@ -183,39 +215,21 @@ class SequentialTest:
         return self._test is not None and self._test.decision is not None
 
     @property
-    def text(self) -> str:
-        """Where the test stands, in words; nothing where there is none."""
-        return "" if self._test is None else format_state(self._test.state())
+    def state(self) -> SprtState | None:
+        """The state of the test; None without one."""
+        return None if self._test is None else self._test.state()
 
     def add(self, record: GameRecord) -> None:
-        """Count a game. Those behind the decision do not count."""
+        """Count a game. Games after the decision do not count."""
         if self._test is None or self.is_decided:
             return
-        black_result = round(2 * record.black_score)
+        black_outcome = round(2 * record.black_score)
         games = self._waiting.setdefault(record.game // 2, {})
-        games[record.game % 2] = black_result if record.black == self._first else 2 - black_result
+        games[record.game % 2] = black_outcome if record.black == self._first else 2 - black_outcome
         while len(self._waiting.get(self._next_pair, ())) == 2 and not self.is_decided:
             pair = self._waiting.pop(self._next_pair)
-            self._test.update((pair[0], pair[1]))
+            self._test.update(pair[0], pair[1])
             self._next_pair += 1
-
-
-def _play(
-    blocks: Iterator[Block],
-    stands_for: Mapping[str, Player],
-    made: Mapping[str, Agent],
-    *,
-    workers: int,
-    move_seconds: float,
-    finished: Callable[[GameRecord], object],
-) -> None:
-    if workers:
-        with WorkerPool(stands_for, workers, move_seconds=move_seconds) as pool:
-            pool.play(blocks, finished)
-        return
-    for block in blocks:
-        agents = [made[name] for name in block.pairs.players]
-        play_block(block, agents, alone=False, finished=finished, move_seconds=move_seconds)
 
 
 class _InOrder:
@@ -235,21 +249,21 @@ class _InOrder:
                 self._keep(waiting)
 
 
-def _past(path: Path, settings: Settings, session: dict[str, Any]) -> tuple[Standings, bytearray, SequentialTest]:
-    """What the journal has: its results, for each game whether it is done, and where the test stands."""
-    standings, done, test = Standings(), bytearray(settings.total_games), SequentialTest(settings)
+def _past(path: Path, settings: Settings, session: dict[str, Any]) -> tuple[Standings, bytearray, _SequentialTest]:
+    """Read a journal: its results, for each game whether it is done, and the sequential test."""
+    standings, done, test = Standings(), bytearray(settings.total_games), _SequentialTest(settings)
     standings.add_players(settings.players)
     for entry in read_journal(path):
         if isinstance(entry, GameRecord):
             if entry.game >= len(done):
-                raise ValueError(f"{path}: game {entry.game} is none of this tournament's {len(done)}")
+                raise ValueError(f"{path}: game {entry.game}, but the tournament has {len(done)}")
             done[entry.game] = 1
             standings.add(entry)
             test.add(entry)
         else:
             _check_settings(entry, settings, path)
             if entry.get("openings_digest") != session["openings_digest"]:
-                raise ValueError(f"{path}: the openings in {settings.openings} are not those that it was begun with")
+                raise ValueError(f"{path}: the openings in {settings.openings} have changed since the tournament began")
     return standings, done, test
 
 
@@ -263,7 +277,9 @@ def _check_settings(session: dict[str, Any], settings: Settings, path: Path) -> 
 
 
 def read_settings(session: dict[str, Any], path: Path) -> Settings:
-    """The settings of a journal's session. Raises `RecordFormatError` where they are none."""
+    """Return the settings of a journal's session. Raises `RecordFormatError` if it has none of a tournament."""
+    if session.get("kind", "tournament") != "tournament":
+        raise RecordFormatError(f"{path}: games of a {session['kind']}, not of a tournament")
     try:
         values = dict(session["settings"])
         sprt = values.get("sprt")
@@ -273,7 +289,7 @@ def read_settings(session: dict[str, Any], path: Path) -> Settings:
 
 
 def settings_of(out: Path) -> Settings:
-    """The settings of the tournament in a folder. Raises `RecordFormatError` where there is none, or `OSError`."""
+    """Return the settings of the tournament in a folder. Raises `RecordFormatError` if there is none, or `OSError`."""
     for entry in read_journal(out / JOURNAL):
         if isinstance(entry, dict):
             return read_settings(entry, out / JOURNAL)
@@ -281,22 +297,21 @@ def settings_of(out: Path) -> Settings:
 
 
 def _has_begun(out: Path) -> bool:
-    """Whether the journal in a folder has a whole line."""
+    """Return whether the journal in a folder has a complete line."""
     path = out / JOURNAL
     return path.is_file() and next(read_journal(path), None) is not None
 
 
 def format_cross_table(standings: Standings) -> str:
-    """The share of the points that the player of each row got against that of each column, and all in all."""
+    """Return the score of the player of each row against that of each column, and in all games, best first."""
     players = sorted(standings.players, key=lambda name: -standings.totals[name].points / max(1, standings.totals[name].games))
     width = max(len(name) for name in players)
     lines = [" " * (width + 5) + "".join(f"{number:>7}" for number in range(1, len(players) + 1)) + "    all  games  faults"]
     for number, name in enumerate(players, 1):
         cells = []
         for other in players:
-            counts = standings.pair_counts(name, other)
-            games = 2 * int(counts.sum())
-            cells.append("      -" if not games else f"{2 * (counts * pair_shares()).sum() / games:7.3f}")
+            pairs = standings.pair_counts(name, other)
+            cells.append(f"{pairs.score:7.3f}" if pairs.games else "      -")
         totals = standings.totals[name]
         score = f"{totals.points / totals.games:7.3f}" if totals.games else "      -"
         lines.append(f"{number:3}  {name:{width}}{''.join(cells)}{score}{totals.games:7}{sum(totals.faults.values()):8}")
@@ -304,36 +319,55 @@ def format_cross_table(standings: Standings) -> str:
 
 
 class _Display:
-    """Shows how far a tournament is: a table that is drawn again and again on a terminal, now and then a line elsewhere."""
+    """Shows the progress of a tournament: a bar on a terminal, a line now and then elsewhere; use it in a `with`.
 
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
-        self._start = time.monotonic()
-        self._games_before: int | None = None
-        self._drawn, self._lines = self._start, 0
+    Games in play count by their moves, since the games of a block end nearly at once. The clock starts when each worker has made a few
+    moves, so that neither processes that start nor code that is loaded or compiled at the first moves count as time per game.
+    """
 
-    def __call__(self, standings: Standings) -> None:
+    def __init__(self, settings: Settings, *, workers: int) -> None:
+        self._total = settings.total_games
+        self._calls_before = _CALLS_BEFORE * max(1, workers)
+        self._started: float | None = None
+        self._games_before = 0.0
+        self._shown = time.monotonic()
+        self._bar = Progress(None, unit="games", description="starting the agents")
+
+    def __enter__(self) -> _Display:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bar.close()
+
+    def __call__(self, standings: Standings, games_in_play: float) -> None:
         """Show the results so far, unless that was done just now."""
-        if self._games_before is None:
-            self._games_before = standings.games - 1
-        on_terminal = understands_ansi(sys.stderr)
-        now = time.monotonic()
-        is_last = standings.games == self._settings.total_games
-        if now - self._drawn < (_DRAW_SECONDS if on_terminal else _LOG_SECONDS) and not is_last:
+        now, games = time.monotonic(), standings.games + games_in_play
+        is_last = standings.games == self._total
+        if self._started is None:
+            self._calls_before -= 1
+            if self._calls_before and not is_last:
+                return
+            self._started, self._games_before = now, games
+            self._bar.close()
+            self._bar = Progress(self._total, unit="games", initial=int(games))
+        on_terminal = sys.stderr.isatty()
+        if now - self._shown < (_SHOW_SECONDS if on_terminal else _LOG_SECONDS) and not is_last:
             return
-        self._drawn = now
-        rate = (standings.games - self._games_before) / max(1e-9, now - self._start)
-        left = (self._settings.total_games - standings.games) / rate
-        line = f"{standings.games}/{self._settings.total_games} games, {rate:.1f} games/s, {_duration(left)} left"
-        if not on_terminal:
-            print(line, file=sys.stderr, flush=True)
+        self._shown = now
+        if on_terminal:
+            self._bar.note(_leaders(standings))
+            self._bar.update(int(games) - self._bar.done)
             return
-        # What does not fit is left out, since only lines that are there can be drawn over.
-        columns, rows = shutil.get_terminal_size()
-        lines = [*format_cross_table(standings).splitlines()[: max(1, rows - 3)], line]
-        text = "\n".join(shown[: columns - 1] for shown in lines)
-        print(f"\x1b[{self._lines}F\x1b[J" if self._lines else "", text, sep="", file=sys.stderr, flush=True)
-        self._lines = len(lines)
+        rate = (games - self._games_before) / max(1e-9, now - self._started)
+        left = _duration((self._total - games) / rate) if rate else "unknown"
+        print(f"{standings.games}/{self._total} games, {rate:.1f} games/s, time left {left}", file=sys.stderr, flush=True)
+
+
+def _leaders(standings: Standings) -> str:
+    """Return the best players and their scores."""
+    scores = {name: totals.points / totals.games for name, totals in standings.totals.items() if totals.games}
+    best = sorted(scores, key=lambda name: -scores[name])[:_PLAYERS_SHOWN]
+    return ", ".join(f"{name} {scores[name]:.3f}" for name in best)
 
 
 def _duration(seconds: float) -> str:
@@ -343,29 +377,35 @@ def _duration(seconds: float) -> str:
 
 
 def _parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="python -m training.evaluation.tournament",
-        description="Play agents against each other, every opening twice with colours swapped, and rate them.",
+        description="Play agents against each other, every opening twice with colors swapped, and rate them.",
         epilog="Agents: " + ", ".join(agent_specs()),
     )
     parser.add_argument("specs", nargs="*", metavar="SPEC", help="agents, two or more")
     schedule = parser.add_mutually_exclusive_group()
-    schedule.add_argument("--gauntlet", action="store_true", help="only the first agent meets the others")
-    schedule.add_argument("--ladder", action="store_true", help="each agent meets the next one: checkpoints in order")
-    parser.add_argument("--games", type=int, default=200, help="games for each two agents that meet, even (default: 200)")
-    openings_help = "start, random:PLIES, balanced, or a file of transcripts or positions (default: random:8)"
-    parser.add_argument("--openings", default="random:8", help=openings_help)
-    parser.add_argument("--epsilon", type=float, default=0.0, help="chance of a random move on both sides; 0.1 is League mode (default: 0)")
-    parser.add_argument("--board-size", type=int, choices=BOARD_SIZES, default=8, help="default: 8")
-    parser.add_argument("--seed", type=int, default=0, help="seed of openings, ties and random moves (default: 0)")
+    schedule.add_argument("--gauntlet", action="store_true", help="the first agent meets each of the others")
+    schedule.add_argument("--ladder", action="store_true", help="each agent meets the next one, for checkpoints in their order")
+    parser.add_argument("--games", type=int, default=200, help="number of games for each two agents that meet, even (default: 200)")
+    parser.add_argument("--openings", default="random:8", help=f"{SOURCES} (default: random:8)")
+    epsilon_help = "probability of a random move of either side; 0.1 is League mode (default: 0)"
+    parser.add_argument("--epsilon", type=float, default=0.0, help=epsilon_help)
+    parser.add_argument("--board-size", type=int, choices=BOARD_SIZES, default=8, help="squares per side (default: 8)")
+    parser.add_argument("--seed", type=seed, default=0, help="seed of openings, ties and random moves (default: 0)")
     cores = backend.num_threads()
-    parser.add_argument("--workers", type=int, default=cores, help=f"processes; the games do not depend on it (default: {cores})")
-    seconds_help = f"the longest that an agent may take for a move, before it has lost the game (default: {DEFAULT_MOVE_SECONDS:g})"
+    workers_help = f"number of processes, which does not change the games; 0 plays in this one (default: {cores})"
+    parser.add_argument("--workers", type=int, default=cores, help=workers_help)
+    seconds_help = f"longest time for a move, after which the agent loses the game (default: {DEFAULT_MOVE_SECONDS:g})"
     parser.add_argument("--move-seconds", type=float, default=DEFAULT_MOVE_SECONDS, help=seconds_help)
+    build_help = (
+        "longest time for an agent's construction, and for its first call, which may compile; after it the agent loses its games "
+        f"(default: {DEFAULT_BUILD_SECONDS:g})"
+    )
+    parser.add_argument("--build-seconds", type=float, default=DEFAULT_BUILD_SECONDS, help=build_help)
     parser.add_argument("--anchor", default=None, metavar="SPEC=ELO", help="the rating of one agent (default: the mean is 0)")
     sprt_help = "for two agents: stop when one of these differences in Elo, usually 0 and more, is accepted (see training.evaluation.sprt)"
     parser.add_argument("--sprt", type=float, nargs=2, metavar=("ELO0", "ELO1"), help=sprt_help)
-    parser.add_argument("--out", type=Path, metavar="DIR", required=True, help="the folder of the journal")
+    parser.add_argument("--out", type=Path, metavar="DIR", required=True, help="folder of the journal")
     resume_help = "go on with the tournament in DIR, if it has begun; without agents all settings come from there"
     parser.add_argument("--resume", action="store_true", help=resume_help)
     return parser.parse_args(argv)
@@ -390,32 +430,25 @@ def _settings(arguments: argparse.Namespace) -> Settings:
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """The command line. argv: its arguments, by default those of the process."""
+    """Run the command line. argv: its arguments, by default those of the process."""
     arguments = _parse_arguments(argv)
     out: Path = arguments.out
-    try:
+    resume = python_command("training.evaluation.tournament", "--out", str(out), "--resume")
+    with command("tournament", interrupted=f"interrupted; all finished games are kept. To go on: {resume}"):
         settings = _settings(arguments)
         anchor = None if arguments.anchor is None else parse_anchor(arguments.anchor)
         if anchor is not None and anchor[0] not in settings.players:
             raise ValueError(f"anchor {anchor[0]!r} is not among the agents")
-        if arguments.workers < 0:
-            raise ValueError(f"workers {arguments.workers}: must not be negative")
-        standings = run_tournament(settings, out, workers=arguments.workers, progress=_Display(settings))
-        table = format_ratings(fit_ratings(standings.pairs, players=standings.players, anchor=anchor))
-    except (AgentSpecError, OSError, ValueError, WorkerError) as error:
-        sys.exit(f"tournament: {' '.join(str(error).split())}")
-    except KeyboardInterrupt:
-        sys.exit(f"\nStopped; all finished games are kept. To go on: python -m training.evaluation.tournament --out {out} --resume")
-    print(format_cross_table(standings))
-    print()
-    print(table)
-    if settings.sprt is not None:
-        test = SequentialTest(settings)
-        for entry in read_journal(out / JOURNAL):
-            if isinstance(entry, GameRecord):
-                test.add(entry)
-        print(f"\n{test.text}")
-    print(f"\nGames: {out / JOURNAL}. A page with everything: python -m training.evaluation.report {out}")
+        with _Display(settings, workers=arguments.workers) as display:
+            result = run_tournament(settings, out, workers=arguments.workers, build_seconds=arguments.build_seconds, progress=display)
+        standings = result.standings
+        print(format_cross_table(standings))
+        print()
+        print(format_ratings(fit_ratings(standings.pairs, players=standings.players, anchor=anchor)))
+        if result.sprt is not None:
+            print(f"\n{format_state(result.sprt)}")
+        report = python_command("training.evaluation.report", str(out))
+        print(f"\nGames: {out / JOURNAL}. A page with everything: {report}")
 
 
 if __name__ == "__main__":

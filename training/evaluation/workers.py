@@ -1,64 +1,87 @@
-"""Processes that play games, so that an agent that hangs or kills its process costs one game and not the tournament.
+"""Processes that play games, so that an agent that hangs or ends its process costs its own games and not the tournament.
 
-A worker plays one block of games at a time and sends each game as it ends. Before it asks an agent it says so; where the answer does
-not come in time, or the worker dies, its block goes to a new worker, which plays the rest of the games one by one, and then it is
-known which game the agent has lost.
+A worker plays one block of games at a time and sends each game as it ends. Before it constructs or asks an agent it says so. If the
+answer does not come in time, or the worker dies, that is the agent's fault:
+
+- while the agent is constructed, or in its first call: it forfeits all games that are left, in this run of the tournament;
+- in a later call: the block goes to a new worker, which plays the rest of its games one by one, until the game is known that the agent
+  has lost.
+
+An agent whose construction raises is refused before the first game.
 """
 
 from __future__ import annotations
 
 import multiprocessing
 import os
+import pickle
 import signal
 import threading
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from types import TracebackType
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import numpy as np
 
-from agents import Agent, make_agent
 from othello_env import backend
+from othello_env.agent import Agent, describe_error
 from othello_env.batch import PositionBatch
-from othello_env.position import BLACK
+from othello_env.game import Game
 from training.evaluation.journal import GameRecord, Reason, now
-from training.evaluation.referee import Asking, Pairs, described, play_alone, play_pairs
+from training.evaluation.players import Player, PlayerError, build_player
+from training.evaluation.referee import Asking, Fault, Pairs, play_alone, play_pairs
 
-Player = str | Callable[[], Agent]
-"""A spec, or a function that makes the agent; a function that is to reach another process must be importable there."""
+DEFAULT_BUILD_SECONDS: Final = 180.0
+"""Longest time to construct an agent, and for its first call. Generous: the first search on a machine compiles for up to 40 seconds, and
+longer if other workers compile at the same time."""
 
-# A batch of K positions may take as long as one, plus K times this part of it, before its games are played one by one.
+# A batch of K positions may take as long as one position, plus K times this share of it, before its games are played one by one.
 _BATCH_SHARE: Final = 0.25
-# For a new process, which imports and may have to compile, and for its agents.
+# For a new process, which imports; not an agent's fault.
 _START_SECONDS: Final = 300.0
-# What the libraries behind NumPy and PyTorch take for their threads, which contend where each worker has one for each core.
+# Numbers of threads of the libraries behind NumPy and PyTorch, which contend if each worker has one per core.
 _THREAD_VARIABLES: Final = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-# So long waits the pool for messages at most before it looks at its deadlines again.
+# Maximum wait for worker messages before deadlines are checked again, in seconds.
 _WAIT_SECONDS: Final = 60.0
-# After so many deaths of its workers that no agent can be blamed for, a block is given up.
-_MOST_DEATHS: Final = 3
+# A block is given up after this number of deaths of its workers that are no agent's fault.
+_MAX_DEATHS: Final = 3
+# An agent forfeits all games after this number of deaths in its construction or first call: one may have had a cause outside.
+_MAX_BUILD_DEATHS: Final = 2
+
+Stage = Literal["construction", "first call"]
 
 
-class WorkerError(RuntimeError):
+class WorkerError(OSError):
     """A worker could not start, or failed by a fault that is not an agent's."""
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Games that a worker plays in one go. missing: the numbers of those that are still to be played."""
+    """Games that a worker plays in one go. missing: numbers of those that have not been played."""
 
     pairs: Pairs
     missing: tuple[int, ...]
 
 
-def make_player(player: Player) -> Agent:
-    """The agent itself. Raises `AgentSpecError`, or whatever the function raises."""
-    return make_agent(player) if isinstance(player, str) else player()
+@dataclass(frozen=True, slots=True)
+class Building:
+    """Message that an agent is about to be constructed, or asked for the first time."""
+
+    player: str
+    stage: Stage
+
+
+@dataclass(frozen=True, slots=True)
+class BuildFailure:
+    """Message that an agent could not be constructed: an exception, as text."""
+
+    player: str
+    detail: str
 
 
 def play_block(
@@ -70,7 +93,10 @@ def play_block(
     asking: Callable[[Asking], object] = lambda _: None,
     move_seconds: float = float("inf"),
 ) -> None:
-    """Play the block's games. All of them are played, so that the same numbers come out of the generator; those missing are reported."""
+    """Play the block's games in one batch or, alone, one by one.
+
+    A batch plays all games, so that the generator yields the same numbers; those that are missing are reported.
+    """
     if alone:
         play_alone(block.pairs, agents, block.missing, finished=finished, asking=asking, move_seconds=move_seconds)
         return
@@ -83,8 +109,80 @@ def play_block(
     play_pairs(block.pairs, agents, finished=report, asking=asking, move_seconds=move_seconds)
 
 
-def _work(connection: Connection, players: Mapping[str, Player], move_seconds: float, threads: int) -> None:
-    """What a worker process does until its parent is gone."""
+class BlockProgress:
+    """The part of a block that has been played: `add` counts each message."""
+
+    def __init__(self, block: Block) -> None:
+        self.block = block
+        self.done: set[int] = set()
+        self._num_asked = 0
+        self._num_moves = 2 * sum(opening.final.empties for opening in block.pairs.openings)
+
+    def add(self, message: Asking | GameRecord) -> None:
+        """Count a message."""
+        if isinstance(message, GameRecord):
+            self.done.add(message.game)
+        else:
+            self._num_asked += message.num_positions
+
+    @property
+    def games_in_play(self) -> float:
+        """Moves of the games that have not ended, as a number of games."""
+        return (len(self.block.missing) - len(self.done)) * min(1.0, self._num_asked / max(1, self._num_moves))
+
+    def rest(self) -> Block:
+        """Return the block without the games that have ended."""
+        return Block(self.block.pairs, tuple(game for game in self.block.missing if game not in self.done))
+
+
+class LocalPool:
+    """Plays blocks in this process, where nothing stops an agent that hangs. The methods are those of `WorkerPool`."""
+
+    def __init__(self, players: Mapping[str, Player], *, board_size: int = 8, move_seconds: float) -> None:
+        self._players = dict(players)
+        self._board_size, self._move_seconds = board_size, move_seconds
+        self._agents: dict[str, Agent] = {}
+        self._progress: BlockProgress | None = None
+
+    def __enter__(self) -> LocalPool:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    @property
+    def games_in_play(self) -> float:
+        """Moves of the games that have not ended, as a number of games."""
+        return 0.0 if self._progress is None else self._progress.games_in_play
+
+    def build_players(self) -> None:
+        """Construct each player once. Raises `PlayerError` if that raises."""
+        for name, player in self._players.items():
+            if name not in self._agents:
+                self._agents[name] = build_player(name, player, self._board_size)
+
+    def play(
+        self, blocks: Iterable[Block], finished: Callable[[GameRecord], object], *, moved: Callable[[], object] = lambda: None
+    ) -> None:
+        """Play all blocks. finished: called with each game. moved: called before each call of an agent."""
+        for block in blocks:
+            self._progress = progress = BlockProgress(block)
+
+            def end(record: GameRecord, progress: BlockProgress = progress) -> None:
+                progress.add(record)
+                finished(record)
+
+            def ask(asking: Asking, progress: BlockProgress = progress) -> None:
+                progress.add(asking)
+                moved()
+
+            agents = [self._agents[name] for name in block.pairs.players]
+            play_block(block, agents, alone=False, finished=end, asking=ask, move_seconds=self._move_seconds)
+        self._progress = None
+
+
+def _work(connection: Connection, players: Mapping[str, bytes], board_size: int, move_seconds: float, threads: int) -> None:
+    """Run a worker process until its parent is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if hasattr(os, "setsid"):
         os.setsid()  # with what agents start it is one group, which ends as one
@@ -99,31 +197,58 @@ def _work(connection: Connection, players: Mapping[str, Player], move_seconds: f
     threading.Thread(target=watch, daemon=True).start()
     os.environ["OTHELLO_ENV_THREADS"] = str(threads)
     agents: dict[str, Agent] = {}
+    asked: set[str] = set()
 
-    def asking(asked: Asking) -> None:
-        connection.send(asked)
+    def build(name: str) -> None:
+        if name not in agents:
+            connection.send(Building(name, "construction"))
+            agents[name] = build_player(name, _unpickled(name, players[name]), board_size)
+
+    def ask_once(name: str) -> None:
+        """Ask an agent once, so that what it does for the first time, such as compiling, does not count as thinking."""
+        if name not in asked:
+            asked.add(name)
+            connection.send(Building(name, "first call"))
+            with suppress(Exception, SystemExit):  # it raises again in its first game
+                agents[name].select_moves(PositionBatch.start(1, board_size), np.random.default_rng(0))
 
     while True:
         try:
-            block, alone = connection.recv()
+            task, alone = connection.recv()
         except EOFError:
             return
+        names = (task,) if isinstance(task, str) else task.pairs.players
         try:
-            for name in block.pairs.players:
-                if name not in agents:
-                    agents[name] = make_player(players[name])
-                    _warm_up(agents[name], block)
-            both = [agents[name] for name in block.pairs.players]
-            play_block(block, both, alone=alone, finished=connection.send, asking=asking, move_seconds=move_seconds)
+            for name in names:
+                build(name)
+        except (Exception, SystemExit) as error:
+            connection.send(BuildFailure(name, " ".join(str(error).split())))
+            continue
+        try:
+            if isinstance(task, Block):
+                for name in names:
+                    ask_once(name)
+                both = [agents[name] for name in names]
+                play_block(task, both, alone=alone, finished=connection.send, asking=connection.send, move_seconds=move_seconds)
             connection.send(None)
-        except (Exception, SystemExit) as error:  # ours, or that of making an agent
-            connection.send(described(error))
+        except Exception as error:  # ours: those of agents are caught where they are asked
+            connection.send(describe_error(error))
 
 
-def _warm_up(agent: Agent, block: Block) -> None:
-    """Ask an agent once, so that what it does for the first time, such as compiling, does not count as thinking."""
-    with suppress(Exception, SystemExit):
-        agent.select_moves(PositionBatch.from_positions([block.pairs.openings[0].final]), np.random.default_rng(0))
+def _pickled(name: str, player: Player) -> bytes:
+    try:
+        return pickle.dumps(player)
+    except Exception as error:  # `PicklingError`, `AttributeError`, `TypeError`, or one of the object's own
+        raise PlayerError(f"{name}: cannot be sent to another process: {describe_error(error)}") from error
+
+
+def _unpickled(name: str, player: bytes) -> Player:
+    """Import the function that constructs a player: an import that fails, hangs or ends the process is the agent's fault."""
+    try:
+        unpickled: Player = pickle.loads(player)
+    except Exception as error:  # a module may raise anything when it is imported
+        raise PlayerError(f"{name}: {describe_error(error)}") from error
+    return unpickled
 
 
 def _kill_group(process: int) -> None:
@@ -133,20 +258,21 @@ def _kill_group(process: int) -> None:
             os.killpg(process, signal.SIGKILL)
 
 
+Task = Block | str
+"""Games to be played, or the name of a player to be constructed."""
+
+
 @dataclass(slots=True)
 class _Worker:
+    """A process, and what it is doing: the task, what it has last said that it does, and until when it must have said more."""
+
     process: Any
     connection: Connection
-    block: Block | None = None
+    task: Task | None = None
     alone: bool = False
-    asked: Asking | None = None
+    progress: BlockProgress | None = None
+    doing: Asking | Building | None = None
     deadline: float = float("inf")
-    done: set[int] = field(default_factory=set)
-
-    def left(self) -> Block:
-        """What is left of its block."""
-        assert self.block is not None
-        return Block(self.block.pairs, tuple(game for game in self.block.missing if game not in self.done))
 
     def kill(self) -> None:
         """End it, and what it has started."""
@@ -159,16 +285,31 @@ class _Worker:
 class WorkerPool:
     """Workers that play blocks; use it in a `with`, at whose end they are gone.
 
-    players: what each name stands for. move_seconds: the longest that an agent may take for a move.
+    players: the player behind each name. board_size: of all games. move_seconds: longest time for a move. build_seconds: longest time to
+    construct an agent, and for its first call.
     """
 
-    def __init__(self, players: Mapping[str, Player], num_workers: int, *, move_seconds: float) -> None:
-        self._players = dict(players)
-        self._move_seconds = move_seconds
+    def __init__(
+        self,
+        players: Mapping[str, Player],
+        num_workers: int,
+        *,
+        board_size: int = 8,
+        move_seconds: float,
+        build_seconds: float = DEFAULT_BUILD_SECONDS,
+    ) -> None:
+        self._players = {name: _pickled(name, player) for name, player in players.items()}
+        self._board_size = board_size
+        self._move_seconds, self._build_seconds = move_seconds, build_seconds
         self._num_workers = num_workers
+        self._moved: Callable[[], object] = lambda: None
+        self._has_built = False
         self._context = multiprocessing.get_context("spawn")
         self._workers: list[_Worker] = []
-        self._deaths: dict[tuple[int, ...], int] = {}  # by the games that were left
+        self._waiting: deque[tuple[Task, bool]] = deque()  # tasks whose worker failed
+        self._deaths: Counter[Task] = Counter()
+        self._build_deaths: Counter[str] = Counter()
+        self._unusable: dict[str, Fault] = {}
 
     def __enter__(self) -> WorkerPool:
         return self
@@ -178,37 +319,61 @@ class WorkerPool:
             worker.kill()
         self._workers.clear()
 
-    def play(self, blocks: Iterable[Block], finished: Callable[[GameRecord], object]) -> None:
-        """Play all blocks; `finished` is told of each game. Raises `WorkerError` where a player cannot be made."""
-        waiting: deque[tuple[Block, bool]] = deque()  # blocks for which a worker has failed
-        source = iter(blocks)
+    @property
+    def games_in_play(self) -> float:
+        """Moves of the games that have not ended, as a number of games."""
+        return sum(worker.progress.games_in_play for worker in self._workers if worker.progress is not None)
+
+    def build_players(self) -> None:
+        """Construct each player once. Raises `PlayerError` if that raises; players that hang or die in it forfeit all games."""
+        if not self._has_built:
+            self._run(self._players, lambda _: None)
+        self._has_built = True
+
+    def play(
+        self, blocks: Iterable[Block], finished: Callable[[GameRecord], object], *, moved: Callable[[], object] = lambda: None
+    ) -> None:
+        """Play all blocks. finished: called with each game. moved: called before each call of an agent.
+
+        Raises `WorkerError` if workers die by no fault of an agent.
+        """
+        self._moved = moved
+        self._run(blocks, finished)
+
+    def _run(self, tasks: Iterable[Task], finished: Callable[[GameRecord], object]) -> None:
+        source = iter(tasks)
         while True:
-            while True:
-                task = waiting.popleft() if waiting else next(((block, False) for block in source), None)
-                if task is None:
-                    break
-                worker = next((worker for worker in self._workers if worker.block is None), None)
-                if worker is None and len(self._workers) < self._num_workers:
-                    worker = self._start()
-                if worker is None:
-                    waiting.appendleft(task)
-                    break
-                self._send(worker, *task)
-            busy = [worker for worker in self._workers if worker.block is not None]
+            self._hand_out(source, finished)
+            busy = [worker for worker in self._workers if worker.task is not None]
             if not busy:
                 return
             nearest = min(worker.deadline for worker in busy)
             ready = wait([worker.connection for worker in busy], min(_WAIT_SECONDS, max(0.0, nearest - time.monotonic())))
             for worker in busy:
                 if worker.connection in ready:
-                    self._receive(worker, finished, waiting)
+                    self._receive(worker, finished)
                 elif time.monotonic() > worker.deadline and not worker.connection.poll():
-                    self._fail(worker, "timeout", finished, waiting)
+                    self._fail(worker, "timeout", finished)
+
+    def _hand_out(self, source: Iterator[Task], finished: Callable[[GameRecord], object]) -> None:
+        """Give tasks to idle workers, and start workers, until all have one or no task is left."""
+        while True:
+            worker = next((worker for worker in self._workers if worker.task is None), None)
+            if worker is None and len(self._workers) >= self._num_workers:
+                return
+            task, alone = self._waiting.popleft() if self._waiting else (next(source, None), False)
+            if task is None:
+                return
+            if isinstance(task, Block) and (lost := [name for name in task.pairs.players if name in self._unusable]):
+                for game in task.missing:
+                    finished(self._forfeited(task.pairs, game, lost))
+            elif not isinstance(task, str) or task not in self._unusable:
+                self._send(worker or self._start(), task, alone)
 
     def _start(self) -> _Worker:
         ours, theirs = self._context.Pipe()
         threads = max(1, backend.num_threads() // self._num_workers)
-        arguments = (theirs, self._players, self._move_seconds, threads)
+        arguments = (theirs, self._players, self._board_size, self._move_seconds, threads)
         process = self._context.Process(target=_work, args=arguments)
         with _environment({name: str(threads) for name in _THREAD_VARIABLES if name not in os.environ}):
             process.start()
@@ -217,55 +382,96 @@ class WorkerPool:
         self._workers.append(worker)
         return worker
 
-    def _send(self, worker: _Worker, block: Block, alone: bool) -> None:
-        worker.block, worker.alone, worker.asked = block, alone, None
-        worker.done.clear()
+    def _send(self, worker: _Worker, task: Task, alone: bool) -> None:
+        worker.task, worker.alone, worker.doing = task, alone, None
+        worker.progress = BlockProgress(task) if isinstance(task, Block) else None
         worker.deadline = time.monotonic() + _START_SECONDS
         with suppress(OSError):  # a worker that is gone is noticed when it is listened to
-            worker.connection.send((block, alone))
+            worker.connection.send((task, alone))
 
-    def _receive(self, worker: _Worker, finished: Callable[[GameRecord], object], waiting: deque[tuple[Block, bool]]) -> None:
+    def _receive(self, worker: _Worker, finished: Callable[[GameRecord], object]) -> None:
         try:
             message = worker.connection.recv()
         except (EOFError, OSError):
-            self._fail(worker, "died", finished, waiting)
+            self._fail(worker, "died", finished)
             return
-        if isinstance(message, Asking):
-            worker.asked = message
+        if isinstance(message, Building):
+            worker.doing, worker.deadline = message, time.monotonic() + self._build_seconds
+        elif isinstance(message, BuildFailure):
+            self._refuse(worker, message)
+        elif isinstance(message, Asking):
+            assert worker.progress is not None
+            worker.progress.add(message)
             share = 1.0 if message.num_positions == 1 else 1 + _BATCH_SHARE * message.num_positions
-            worker.deadline = time.monotonic() + self._move_seconds * share
+            worker.doing, worker.deadline = message, time.monotonic() + self._move_seconds * share
+            self._moved()
         elif isinstance(message, GameRecord):
-            worker.done.add(message.game)
+            assert worker.progress is not None
+            worker.progress.add(message)
             if worker.alone:  # what it was asked about is answered
-                worker.asked, worker.deadline = None, time.monotonic() + _START_SECONDS
+                worker.doing, worker.deadline = None, time.monotonic() + _START_SECONDS
             finished(message)
         elif message is None:
-            worker.block, worker.asked, worker.deadline = None, None, float("inf")
+            self._release(worker)
         else:
             raise WorkerError(message)
 
-    def _fail(self, worker: _Worker, reason: Reason, finished: Callable[[GameRecord], object], waiting: deque[tuple[Block, bool]]) -> None:
-        """Replace a worker that did not answer, and decide the game that it was at, where that is known."""
+    def _release(self, worker: _Worker) -> None:
+        worker.task, worker.progress, worker.doing, worker.deadline = None, None, None, float("inf")
+
+    def _refuse(self, worker: _Worker, failure: BuildFailure) -> None:
+        """Refuse an agent whose construction raises: before the games, or for the rest of them if it could be constructed before."""
+        if isinstance(worker.task, str):
+            raise PlayerError(failure.detail)
+        assert worker.task is not None
+        self._unusable[failure.player] = Fault("error", f"its construction raised: {failure.detail}")
+        self._waiting.append((worker.task, worker.alone))
+        self._release(worker)
+
+    def _fail(self, worker: _Worker, reason: Reason, finished: Callable[[GameRecord], object]) -> None:
+        """Replace a worker that did not answer, and decide what its agent has lost."""
         self._workers.remove(worker)
         worker.kill()
-        code, asked = worker.process.exitcode, worker.asked
-        left = worker.left()
-        if asked is None:
-            deaths = self._deaths[left.missing] = self._deaths.get(left.missing, 0) + 1
-            if deaths >= _MOST_DEATHS:
-                raise WorkerError(f"worker processes that play {' against '.join(left.pairs.players)} end by themselves, exit code {code}")
-        elif worker.alone and asked.game not in worker.done:
-            detail = f"no answer in {self._move_seconds:g} s" if reason == "timeout" else f"its process ended, exit code {code}"
-            worker.done.add(asked.game)
-            finished(_forfeited(left.pairs, asked, reason, detail))
-        left = worker.left()
-        if left.missing:
-            waiting.append((left, worker.alone or asked is not None))
+        doing, task, alone = worker.doing, worker.task, worker.alone
+        code = worker.process.exitcode
+        ended = f"its process ended, exit code {code}"
+        assert task is not None
+        if isinstance(doing, Building):
+            self._build_deaths[doing.player] += reason == "died"
+            if reason == "timeout" or self._build_deaths[doing.player] >= _MAX_BUILD_DEATHS:
+                detail = f"no answer in {self._build_seconds:g} s" if reason == "timeout" else ended
+                self._unusable[doing.player] = Fault(reason, f"{doing.stage}: {detail}")
+        elif worker.progress is not None and doing is not None:
+            if alone and doing.game not in worker.progress.done:
+                detail = f"no answer in {self._move_seconds:g} s" if reason == "timeout" else ended
+                record = _forfeit(worker.progress.block.pairs, doing.game, doing.player, Fault(reason, detail), moves=doing.moves)
+                worker.progress.add(record)
+                finished(record)
+            alone = True
+        else:
+            self._count_death(task, code)
+        if worker.progress is not None:
+            task = worker.progress.rest()
+        if isinstance(task, str) or task.missing:
+            self._waiting.append((task, alone))
+
+    def _count_death(self, task: Task, code: int) -> None:
+        """Count a death that is no agent's fault."""
+        self._deaths[task] += 1
+        if self._deaths[task] >= _MAX_DEATHS:
+            what = task if isinstance(task, str) else " against ".join(task.pairs.players)
+            raise WorkerError(f"worker processes for {what} end by themselves, exit code {code}")
+
+    def _forfeited(self, pairs: Pairs, game: int, lost: Sequence[str]) -> GameRecord:
+        """Return the record of a game that a player loses because it cannot be used; of two such players, the one to move first."""
+        to_move = pairs.colors(game)[pairs.opening(game).final.side_to_move]
+        loser = to_move if to_move in lost else lost[0]
+        return _forfeit(pairs, game, loser, self._unusable[loser])
 
 
 @contextmanager
 def _environment(variables: Mapping[str, str]) -> Iterator[None]:
-    """Environment variables for processes that are started inside; they are not set before."""
+    """Set environment variables, which are not set before, for processes that are started inside."""
     os.environ.update(variables)
     try:
         yield
@@ -274,29 +480,22 @@ def _environment(variables: Mapping[str, str]) -> Iterator[None]:
             del os.environ[name]
 
 
-def _forfeited(pairs: Pairs, asked: Asking, reason: Reason, detail: str) -> GameRecord:
-    """The record of a game whose player gave no answer."""
-    opening = pairs.openings[(asked.game - pairs.first_game) // 2]
-    black, white = pairs.players[:: 1 if asked.game % 2 == 0 else -1]
-    position = opening.final
-    for square in _squares(asked.moves):
-        position = position.play(square)
+def _forfeit(pairs: Pairs, game: int, loser: str, fault: Fault, *, moves: str = "") -> GameRecord:
+    """Return the record of a game that a player has lost without an answer. moves: the moves so far."""
+    opening = pairs.opening(game)
+    black, white = pairs.colors(game)
     return GameRecord(
-        game=asked.game,
+        game=game,
         black=black,
         white=white,
         opening=str(opening.final),
-        moves=asked.moves,
-        black_score=0.0 if position.side_to_move == BLACK else 1.0,
-        disc_difference=position.score("discs"),
-        reason=reason,
-        detail=detail,
-        seed=(*pairs.seed, asked.game),
+        moves=moves,
+        black_score=0.0 if loser == black else 1.0,
+        disc_difference=Game.parse(moves, opening.final).final.score("discs"),
+        reason=fault.reason,
+        detail=fault.detail,
+        seed=(*pairs.seed, game),
         seconds=(0.0, 0.0),
         ended=now(),
         prefix=str(opening),
     )
-
-
-def _squares(moves: str) -> list[str]:
-    return [moves[place : place + 2] for place in range(0, len(moves), 2)]

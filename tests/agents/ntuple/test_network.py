@@ -12,9 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agents import AgentSpecError, make_agent
-from agents.ntuple.network import NTupleEvaluator, NTupleNetwork, mirrored_indices, ntuple_agent, straight_and_corner_groups, table_sizes
+from agents.ntuple.layout import Layout, straight_and_corner_groups
+from agents.ntuple.network import NTupleEvaluator, NTupleNetwork, ntuple_agent
 from agents.weight_file import CheckpointError, read_weights, write_weights
-from othello_env import Game, Position, PositionBatch, backend
+from othello_env import Game, Position, PositionBatch
 from othello_env.batch import Afterstates
 from othello_env.bitboard import legal_moves
 from othello_env.squares import parse_square
@@ -27,7 +28,7 @@ DIGITS = {"O": 0, "-": 1, "X": 2}
 def value_by_hand(network: NTupleNetwork, position: Position) -> float:
     """The sum over tuples, one square at a time; black is own."""
     signs, total, start = str(position), 0.0, 0
-    for tuples in network.groups:
+    for tuples in network.layout.groups:
         for squares in tuples:
             index = 0
             for square in squares:
@@ -38,9 +39,8 @@ def value_by_hand(network: NTupleNetwork, position: Position) -> float:
 
 
 def network_of(board_size: int, seed: int = 0) -> NTupleNetwork:
-    groups = straight_and_corner_groups(board_size)
-    weights = np.random.default_rng(seed).normal(size=sum(table_sizes(groups))).astype(np.float32)
-    return NTupleNetwork(groups, weights, board_size)
+    layout = Layout(straight_and_corner_groups(board_size), board_size)
+    return NTupleNetwork(layout, np.random.default_rng(seed).normal(size=layout.num_weights).astype(np.float32))
 
 
 def num_frontier_discs(discs: int, occupied: int, n: int) -> int:
@@ -55,16 +55,15 @@ def num_frontier_discs(discs: int, occupied: int, n: int) -> int:
 
 def symmetric_network(board_size: int) -> NTupleNetwork:
     network = network_of(board_size)
-    mirrored = mirrored_indices(network.groups, board_size)
-    return NTupleNetwork(network.groups, (network.weights + network.weights[mirrored]) / 2, board_size)
+    return NTupleNetwork(network.layout, (network.weights + network.weights[network.layout.mirrored_indices()]) / 2)
 
 
 def staged_network(board_size: int, num_stages: int, dtype: type = np.float32) -> NTupleNetwork:
-    """With stages and the tables that are looked up by numbers."""
+    """A network with stages and count tables."""
     groups = straight_and_corner_groups(board_size) if board_size > 4 else (tuple((4 * row, 4 * row + 1) for row in range(4)),)
-    size = num_stages * (sum(table_sizes(groups)) + 8 * 32 * 32 + 32 * 32)
-    weights: npt.NDArray[np.floating] = np.random.default_rng(5).normal(size=size).astype(dtype)
-    return NTupleNetwork(groups, weights, board_size, num_stages=num_stages, counts=True)
+    layout = Layout(groups, board_size, num_stages=num_stages, counts=True)
+    weights: npt.NDArray[np.floating] = np.random.default_rng(5).normal(size=layout.num_weights).astype(dtype)
+    return NTupleNetwork(layout, weights)
 
 
 def values_of(network: NTupleNetwork, positions: list[Position]) -> list[float]:
@@ -82,7 +81,7 @@ def test_values_are_the_sums_counted_by_hand(positions: list[Position]) -> None:
 def test_stages_and_counts_have_weights_of_their_own(board_size: int, num_stages: int, rng: np.random.Generator) -> None:
     """Against counting by hand, on afterstates of random games."""
     network = staged_network(board_size, num_stages)
-    size, most_discs = network.stage_size, board_size**2
+    size, most_discs = network.layout.stage_size, board_size**2
     position, stages = Position.start(board_size), set()
     for _ in range(3 * most_discs):
         square = int(rng.choice(position.legal_squares()))
@@ -93,7 +92,7 @@ def test_stages_and_counts_have_weights_of_their_own(board_size: int, num_stages
         stages.add(stage)
         replies, moves = (legal_moves(*sides, board_size).bit_count() for sides in ((opp, own), (own, opp)))
         table = network.weights[stage * size : (stage + 1) * size]
-        patterns = NTupleNetwork(network.groups, table[: size - 9 * 1024], board_size)
+        patterns = NTupleNetwork(Layout(network.layout.groups, board_size), table[: size - 9 * 1024])
         expected = value_by_hand(patterns, Position(own, opp, 0, board_size))
         num_own = own.bit_count()
         disc_class = next(number for number, most in enumerate([3, 4, 5, 6, 8, 11, 15, 64]) if num_own <= most)
@@ -107,38 +106,6 @@ def test_stages_and_counts_have_weights_of_their_own(board_size: int, num_stages
     assert stages == set(range(num_stages))
 
 
-@pytest.mark.parametrize(("board_size", "dtype"), [(4, np.float32), (6, np.float32), (6, np.float64), (8, np.float32), (8, np.float64)])
-def test_compiled_values_are_those_of_numpy_to_the_last_bit(board_size: int, dtype: type, rng: np.random.Generator) -> None:
-    games = PositionBatch.start(300, board_size)
-    for _ in range(board_size**2 - 6):
-        going = np.flatnonzero(rng.random(300) < 0.6)
-        games.step(games.take(going).sample_moves(rng), going)
-    after = games.afterstates()
-    for network in (staged_network(board_size, 3, dtype), NTupleNetwork((((0, 1),),), rng.normal(size=9).astype(dtype), board_size)):
-        values = []
-        for switch in (backend.use_numpy, backend.use_compiled):
-            switch()
-            values.append(network.values(after.own, after.opp))
-        assert values[0].dtype == values[1].dtype == dtype
-        np.testing.assert_array_equal(values[0], values[1])
-    assert len(after) > 300
-
-
-@pytest.mark.parametrize("num_stages", [0, -1, 61])
-def test_there_are_no_more_stages_than_numbers_of_discs(num_stages: int) -> None:
-    with pytest.raises(ValueError, match="num_stages"):
-        NTupleNetwork((((0, 1),),), np.zeros(9 * max(num_stages, 1), dtype=np.float32), num_stages=num_stages)
-
-
-def test_the_standard_patterns_are_46_tuples_and_167265_weights() -> None:
-    groups = straight_and_corner_groups()
-    assert [len(tuples) for tuples in groups] == [4, 8, 4, 4, 4, 4, 2, 4, 4, 4, 4]
-    assert sum(table_sizes(groups)) == 167_265
-    edges = {(0, 1, 2, 3, 4, 5, 6, 7, 9, 14), (56, 57, 58, 59, 60, 61, 62, 63, 49, 54)}
-    edges |= {(0, 8, 16, 24, 32, 40, 48, 56, 9, 49), (7, 15, 23, 31, 39, 47, 55, 63, 14, 54)}
-    assert {frozenset(squares) for squares in groups[0]} == {frozenset(squares) for squares in edges}
-
-
 @given(st.sampled_from([6, 8]).flatmap(scattered_positions))
 def test_mirrored_weights_make_the_value_symmetric(position: Position) -> None:
     network = symmetric_network(position.board_size)
@@ -147,22 +114,13 @@ def test_mirrored_weights_make_the_value_symmetric(position: Position) -> None:
     np.testing.assert_allclose(values, values[0], rtol=1e-4, atol=1e-4)
 
 
-def test_mirroring_twice_is_the_identity() -> None:
-    mirrored = mirrored_indices(straight_and_corner_groups())
-    assert (mirrored[mirrored] == np.arange(len(mirrored))).all()
-    assert (mirrored != np.arange(len(mirrored))).any()
-
-
-def test_small_boards_have_no_such_patterns() -> None:
-    with pytest.raises(ValueError, match="at least 6"):
-        straight_and_corner_groups(4)
-
-
 def test_weights_must_fit_the_tuples() -> None:
     with pytest.raises(ValueError, match=r"weights float32 of shape \(8,\): these tuples need 9 floating ones"):
-        NTupleNetwork((((0, 1),),), np.zeros(8, dtype=np.float32))
-    with pytest.raises(ValueError, match="must have one length"):
-        NTupleNetwork((((0, 1), (2,)),), np.zeros(9, dtype=np.float32))
+        NTupleNetwork(Layout((((0, 1),),)), np.zeros(8, dtype=np.float32))
+    with pytest.raises(ValueError, match="weights int64"):
+        NTupleNetwork(Layout((((0, 1),),)), np.zeros(9, dtype=np.int64))
+    with pytest.raises(ValueError, match="2 of the weights are not finite"):
+        NTupleNetwork(Layout((((0,),),)), np.array([np.nan, 0, np.inf]))
 
 
 def test_a_move_that_wins_the_game_beats_any_sum_of_weights() -> None:
@@ -171,7 +129,7 @@ def test_a_move_that_wins_the_game_beats_any_sum_of_weights() -> None:
     others = tuple((square,) for square in position.legal_squares() if square != winning)
     assert others
     assert [move for move in position.legal_squares() if position.play(move).is_over] == [winning]
-    network = NTupleNetwork((others,), np.array([0, 0, 100], dtype=np.float32))  # likes an own disc on any other legal square
+    network = NTupleNetwork(Layout((others,)), np.array([0, 0, 100], dtype=np.float32))  # likes an own disc on any other legal square
     agent = ntuple_agent(network)
     assert agent.select_moves(PositionBatch.from_positions([position]), np.random.default_rng(0)).tolist() == [winning]
     lost = Position(position.own, position.opp, 1, 8)  # colours exchanged: the same for the side to move
@@ -188,25 +146,22 @@ def test_a_saved_network_is_read_back(tmp_path: Path) -> None:
     network = network_of(6)
     network.save(tmp_path / "net.safetensors", {"games": 3})
     read = NTupleNetwork.load(tmp_path / "net.safetensors")
-    assert read.groups == network.groups
-    assert read.board_size == 6
+    assert read.layout == network.layout
     np.testing.assert_array_equal(read.weights, network.weights)
     assert read_weights(tmp_path / "net.safetensors", "ntuple")[1]["games"] == 3
     assert [path.name for path in tmp_path.iterdir()] == ["net.safetensors"]
     staged = staged_network(6, 4)
-    mirrored = mirrored_indices(staged.groups, 6)
-    by_stage = staged.weights.reshape(4, -1).copy()
-    by_stage[:, : len(mirrored)] += by_stage[:, mirrored]
-    symmetric = NTupleNetwork(staged.groups, by_stage.ravel(), 6, num_stages=4, counts=True)
+    by_stage = staged.weights.reshape(4, -1)
+    symmetric = NTupleNetwork(staged.layout, (by_stage + by_stage[:, staged.layout.mirrored_indices()]).ravel())
     symmetric.save(tmp_path / "symmetric")
     staged.save(tmp_path / "whole")
     assert (tmp_path / "symmetric").stat().st_size < 0.9 * (tmp_path / "whole").stat().st_size
     np.testing.assert_array_equal(NTupleNetwork.load(tmp_path / "symmetric").weights, symmetric.weights)
     np.testing.assert_array_equal(NTupleNetwork.load(tmp_path / "whole").weights, staged.weights)
-    half = NTupleNetwork(staged.groups, staged.weights.astype(np.float16), 6, num_stages=4, counts=True)
+    half = NTupleNetwork(staged.layout, staged.weights.astype(np.float16))
     half.save(tmp_path / "half")
     read = NTupleNetwork.load(tmp_path / "half")
-    assert (read.num_stages, read.counts, str(read.weights.dtype)) == (4, True, "float32")
+    assert (read.layout, str(read.weights.dtype)) == (staged.layout, "float32")
     np.testing.assert_array_equal(read.weights, half.weights)
 
 
@@ -290,7 +245,7 @@ def test_endings_are_worth_their_result_and_more_the_higher_they_are_won() -> No
     own, opp = (np.array([getattr(p, name) for p in positions], dtype=np.uint64) for name in ("own", "opp"))
     after = Afterstates(np.arange(4), np.zeros(4, dtype=np.int64), own, opp, np.zeros(4, dtype=np.uint8), 8)
     weights = np.array([9, 9, 9], dtype=np.float32)
-    won, won_higher, lost, drawn = NTupleEvaluator(NTupleNetwork((((0,),),), weights))(after).tolist()
+    won, won_higher, lost, drawn = NTupleEvaluator(NTupleNetwork(Layout((((0,),),)), weights))(after).tolist()
     assert won_higher > won > 1000
     assert lost == -won
     assert drawn == 0

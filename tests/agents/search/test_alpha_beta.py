@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ import pytest
 from agents import AgentSpecError, make_agent
 from agents.heuristics import HeuristicEvaluator
 from agents.league import league_agent
+from agents.ntuple.layout import Layout
 from agents.ntuple.network import NTupleNetwork
 from agents.positional import PositionalEvaluator
 from agents.search.alpha_beta import AlphaBetaAgent, alpha_beta_agent
@@ -35,7 +37,7 @@ def network(board_size: int) -> NTupleNetwork:
         return network_of(board_size)
     rows = tuple(tuple(range(4 * row, 4 * row + 4)) for row in range(4))
     groups = (tuple(tuple(square // 4 + square % 4 * 4 for square in row) for row in rows), *((row,) for row in rows))
-    return NTupleNetwork(groups, np.random.default_rng(0).normal(size=5 * 3**4), 4)
+    return NTupleNetwork(Layout(groups, 4), np.random.default_rng(0).normal(size=5 * 3**4))
 
 
 def searching(board_size: int = 8, **limits: int | float) -> AlphaBetaAgent:
@@ -204,20 +206,45 @@ def test_exact_play_reaches_the_score_of_the_solver(rng: np.random.Generator) ->
 
 def test_nodes_and_seconds_stop_a_search_that_has_a_move_all_the_same() -> None:
     position = Position.start().play("f5").play("d6").play("c3")
-    for solver in (0, 60):
-        report = alpha_beta_agent(nodes=20_000, solver=solver).search(position)
-        assert position.legal_moves >> report.square & 1
-        assert report.depth >= 1
-        assert not report.exact
-        assert report.nodes < 60_000
-        agent = alpha_beta_agent(seconds=0.05, solver=solver)
-        start = time.perf_counter()
-        report = agent.search(position)
-        assert position.legal_moves >> report.square & 1
-        assert time.perf_counter() - start < 30  # a search without a limit would take days
+    report = alpha_beta_agent(nodes=20_000).search(position)
+    assert position.legal_moves >> report.square & 1
+    assert report.depth >= 1
+    assert not report.exact
+    assert report.nodes < 60_000
+    start = time.perf_counter()
+    report = alpha_beta_agent(seconds=0.05).search(position)
+    assert position.legal_moves >> report.square & 1
+    assert time.perf_counter() - start < 30  # a search without a limit would take days
     assert alpha_beta_agent(nodes=1).search(position).depth == 1
     same = alpha_beta_agent(nodes=20_000)
     assert same.search(position).pv == alpha_beta_agent(nodes=20_000).search(position).pv
+
+
+@pytest.mark.parametrize("limits", [{"seconds": 1e-6}, {"nodes": 1}, {"depth": 1}])
+def test_the_solver_plays_perfectly_whatever_the_limits_of_the_search_are(limits: dict[str, Any], rng: np.random.Generator) -> None:
+    agent, solver = searching(solver=12, **limits), Solver()
+    positions = [Game.random(48, rng).final for _ in range(10)]
+    moves = agent.select_moves(PositionBatch.from_positions(positions), rng).tolist()
+    for position, move in zip(positions, moves, strict=True):
+        scores = solver.move_scores(position)
+        report = agent.search(position)
+        assert report.exact
+        assert report.score == scores[move] == scores[report.square] == max(scores.values())
+
+
+def test_a_solver_that_runs_out_of_its_seconds_leaves_the_move_to_the_search() -> None:
+    position = Position.start().play("f5").play("d6").play("c3")
+    plain = searching(depth=3).search(position)
+    agent = searching(depth=3, solver=60, solver_seconds=0.02)
+    start = time.perf_counter()
+    report = agent.search(position)
+    assert time.perf_counter() - start < 30
+    assert not report.exact
+    assert (report.square, report.score, report.depth, report.pv) == (plain.square, plain.score, plain.depth, plain.pv)
+    assert report.nodes > plain.nodes
+    batch = PositionBatch.from_positions([position, Game.random(52, np.random.default_rng(0)).final])
+    assert agent.select_moves(batch, np.random.default_rng(0))[0] == plain.square
+    assert agent.search(batch[1]).exact
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="sends SIGINT")
@@ -270,8 +297,12 @@ def test_more_depth_is_stronger(rng: np.random.Generator) -> None:
         ("alpha_beta:seconds=0", "seconds=0.0: expected a positive number"),
         ("alpha_beta:seconds=nan", "seconds=nan: expected a positive number"),
         ("alpha_beta:seconds=inf", "seconds=inf: expected a positive number"),
+        ("alpha_beta:seconds=-1", "seconds=-1.0: expected a positive number"),
         ("alpha_beta:solver=-1", "solver=-1: expected 0 to 64"),
-        ("alpha_beta:hash_mb=0", "0 hash_mb; expected at least 1"),
+        ("alpha_beta:solver=8,solver_seconds=nan", "solver_seconds=nan: expected a positive number"),
+        ("alpha_beta:solver=8,solver_seconds=0", "solver_seconds=0.0: expected a positive number"),
+        ("alpha_beta:solver_seconds=1", "solver_seconds=1.0 without a solver"),
+        ("alpha_beta:hash_mb=0", "hash_mb=0: expected 1 to"),
         ("alpha_beta:evaluation=best", "evaluation=best; expected one of swh, heur, bench, heuristics"),
         ("alpha_beta:/does/not/exist", "'/does/not/exist': no such file"),
         ("alpha_beta:/does/not/exist.txt", "no such file: '/does/not/exist.txt'"),
@@ -281,7 +312,7 @@ def test_more_depth_is_stronger(rng: np.random.Generator) -> None:
         ("alpha_beta:solver=65", "expected 0 to 64"),
         ("alpha_beta:nodes=100000000000000000000000", "expected 1 to"),
         ("alpha_beta:seconds=1e300", "expected a positive number, at most"),
-        ("alpha_beta:hash_mb=100000000000", "expected at least 1, and at most"),
+        ("alpha_beta:hash_mb=100000000000", "hash_mb=100000000000: expected 1 to"),
         ("mcts:simulations=99999999999", "at most 10000000"),
         ("mcts:rollouts=100000000000000000000000", "at most 1000000"),
         ("mcts:simulations=0", "simulations 0: must be at least 1"),
@@ -337,7 +368,7 @@ def test_agents_are_copied_and_pickled(rng: np.random.Generator) -> None:
 @pytest.mark.parametrize("size", [1e-40, 1e-300])
 def test_weights_that_are_all_but_zero_are_searched(size: float) -> None:
     net = network(8)
-    tiny = NTupleNetwork(net.groups, np.full(len(net.weights), size, dtype=np.float64 if size < 1e-100 else np.float32))
+    tiny = NTupleNetwork(net.layout, np.full(len(net.weights), size, dtype=np.float64 if size < 1e-100 else np.float32))
     evaluation = network_evaluation(tiny)
     assert AlphaBetaAgent("tiny", lambda _: evaluation, depth=2).search(Position.start()).pv
 

@@ -6,10 +6,11 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from agents.board import BOARD, embedded, embedded_square, flips_at, moves_on
 from agents.heuristics import HeuristicEvaluator
-from agents.ntuple.network import NTupleNetwork, straight_and_corner_groups
+from agents.ntuple.layout import Layout, straight_and_corner_groups
+from agents.ntuple.network import NTupleNetwork
 from agents.positional import TABLES, PositionalEvaluator
-from agents.search.board import BOARD, embedded, embedded_square, flips_at, moves_on
 from agents.search.evaluation import (
     FEATURES,
     LARGEST,
@@ -64,9 +65,8 @@ def test_a_network_has_the_values_that_it_has_alone(rng: np.random.Generator) ->
 
 
 def test_the_trainers_patterns_have_the_values_that_they_have_alone(rng: np.random.Generator) -> None:
-    groups = straight_and_corner_groups()
-    weights = rng.normal(size=sum(3 ** len(group[0]) for group in groups)).astype(np.float32)
-    net = NTupleNetwork(groups, weights)
+    layout = Layout(straight_and_corner_groups())
+    net = NTupleNetwork(layout, rng.normal(size=layout.num_weights).astype(np.float32))
     after, values = compiled_values(played(8, rng), network_evaluation(net))
     np.testing.assert_allclose(values, net.values(after.own, after.opp), atol=1e-3)
 
@@ -102,6 +102,6 @@ def only(name: str) -> dict[str, float]:
 
 def test_weights_of_any_size_stay_below_the_results_of_games(rng: np.random.Generator) -> None:
     for factor in (0, 1e-12, 1e9):
-        net = NTupleNetwork(network(8).groups, network(8).weights.astype(np.float64) * factor)
+        net = NTupleNetwork(network(8).layout, network(8).weights.astype(np.float64) * factor)
         after, values = compiled_values(played(8, rng, 50), network_evaluation(net))
         np.testing.assert_allclose(values, net.values(after.own, after.opp), atol=1e-5 * factor)

@@ -442,6 +442,221 @@ def test_damaged_searches_are_not_restored(name: str, damage: Any) -> None:
         restored({key: array for key, array in state.items() if key != name}, positions)
 
 
+@dataclass
+class SavedSearches:
+    """The state of `begun_searches`, to be damaged, and of which searches it is: `game` has many nodes, `fresh` a root alone."""
+
+    searches: Searches
+    positions: PositionBatch
+    state: dict[str, Any]
+    game: int = 2
+    fresh: int = 8
+
+    def set(self, name: str, value: Any, *place: int | slice) -> None:
+        index = (self.game, *place)
+        self.state[name][index] = value
+
+    def set_visits(self, node: int, visits: int) -> None:
+        """Let a node be one that has been evaluated, or with 0 visits one that waits for the evaluator."""
+        tree, first = self.searches._tree, int(self.searches._tree.first_edge[self.game, node])
+        self.set("visits", visits, node)
+        self.set("edge_prior", 0.5 if visits else 0.0, slice(first, first + int(tree.num_edges[self.game, node])))
+
+
+@pytest.fixture
+def saved() -> SavedSearches:
+    searches, positions = begun_searches()
+    found = SavedSearches(searches, positions, searches.state())
+    assert found.state["leaves"][found.game].tolist() == [7, -1, -1]
+    assert (found.state["num_nodes"][found.game], found.state["simulations_done"][found.game]) == (8, 6)
+    assert (found.state["num_nodes"][found.fresh], found.state["simulations_done"][found.fresh]) == (1, -1)
+    restored(found.state, positions)
+    return found
+
+
+DAMAGES: list[Callable[[SavedSearches], None]] = []
+
+
+def damage(function: Callable[[SavedSearches], None]) -> Callable[[SavedSearches], None]:
+    """A change after which one thing in the state contradicts the others."""
+    DAMAGES.append(function)
+    return function
+
+
+@damage
+def has_no_leaf(saved: SavedSearches) -> None:
+    saved.set_visits(7, 1)
+    saved.set("leaves", -1)
+    saved.set("simulations_done", 7)
+
+
+@damage
+def has_a_gap_between_its_leaves(saved: SavedSearches) -> None:
+    saved.set_visits(6, 0)
+    saved.set("leaves", [7, -1, 6])
+
+
+@damage
+def has_a_leaf_beyond_its_nodes(saved: SavedSearches) -> None:
+    saved.set_visits(7, 1)
+    saved.set("leaves", 8, 0)
+
+
+@damage
+def has_a_negative_leaf(saved: SavedSearches) -> None:
+    saved.set_visits(7, 1)
+    saved.set("leaves", -2, 0)
+
+
+@damage
+def has_a_leaf_twice(saved: SavedSearches) -> None:
+    saved.set("leaves", 7, 1)
+
+
+@damage
+def has_done_too_much(saved: SavedSearches) -> None:
+    saved.set("simulations_done", 9)
+
+
+@damage
+def waits_for_its_root_after_it_has_begun(saved: SavedSearches) -> None:
+    saved.state["simulations_done"][saved.fresh] = 0
+
+
+@damage
+def has_two_nodes_before_it_has_begun(saved: SavedSearches) -> None:
+    saved.state["num_nodes"][saved.fresh] = 2
+    saved.state["parent_edge"][saved.fresh, 1] = 0
+    saved.state["leaves"][saved.fresh] = [0, 1, -1]
+
+
+@damage
+def has_more_nodes_than_simulations(saved: SavedSearches) -> None:
+    saved.set("simulations_done", 5)
+    saved.set("visits", 6, 0)
+
+
+@damage
+def has_a_node_without_a_visit(saved: SavedSearches) -> None:
+    saved.set("visits", 0, 1)
+
+
+@damage
+def has_a_visited_leaf(saved: SavedSearches) -> None:
+    saved.set("visits", 1, 7)
+
+
+@damage
+def has_a_negative_number_of_visits(saved: SavedSearches) -> None:
+    saved.set("visits", -1, 1)
+
+
+@damage
+def has_more_visits_than_simulations(saved: SavedSearches) -> None:
+    saved.set("visits", 8, 0)
+
+
+@damage
+def has_a_large_value(saved: SavedSearches) -> None:
+    saved.set("value", -1e31, 1)
+
+
+@damage
+def has_a_large_sum_of_values(saved: SavedSearches) -> None:
+    saved.set("value_sum", -1e31, 1)
+
+
+@damage
+def has_a_large_prior(saved: SavedSearches) -> None:
+    saved.set("edge_prior", 1e31, 0)
+
+
+@damage
+def has_a_move_without_a_prior(saved: SavedSearches) -> None:
+    saved.set("edge_prior", 0.0, 0)
+
+
+@damage
+def has_a_leaf_with_a_prior(saved: SavedSearches) -> None:
+    saved.set("edge_prior", 0.5, int(saved.searches._tree.first_edge[saved.game, 7]))
+
+
+@damage
+def has_large_noise(saved: SavedSearches) -> None:
+    saved.set("noise", -1e31, 5)
+
+
+@damage
+def has_a_root_with_a_parent(saved: SavedSearches) -> None:
+    saved.set("parent_edge", 0, 0)
+
+
+@damage
+def reaches_a_node_by_the_edge_of_another(saved: SavedSearches) -> None:
+    saved.set("parent_edge", saved.state["parent_edge"][saved.game, 1], 2)
+
+
+@damage
+def reaches_a_node_by_an_edge_that_is_not_there(saved: SavedSearches) -> None:
+    saved.set("parent_edge", saved.searches._tree.edges_used[saved.game], 7)
+
+
+@damage
+def has_priors_for_too_many_edges(saved: SavedSearches) -> None:
+    saved.state["edge_prior"] = np.pad(saved.state["edge_prior"], ((0, 0), (0, 1)))
+
+
+@damage
+def begins_with_other_positions(saved: SavedSearches) -> None:
+    saved.positions = saved.positions.take(np.arange(11))
+
+
+@damage
+def has_a_negative_number_of_nodes(saved: SavedSearches) -> None:
+    saved.state["num_nodes"][5] = -1
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_search_that_contradicts_itself_in_one_place_is_not_restored(
+    damage: Callable[[SavedSearches], None], saved: SavedSearches
+) -> None:
+    damage(saved)
+    with pytest.raises(ValueError):  # noqa: PT011 - which of the checks finds it is not what matters
+        restored(saved.state, saved.positions)
+
+
+def test_a_search_that_waits_for_a_finished_game_is_not_restored() -> None:
+    settings = SearchSettings(simulations=30, method="gumbel", leaves_per_call=3)
+    positions = batch_of(*late_positions(np.random.default_rng(0), count=12, empties=3, board_size=6))
+    searches = Searches(12, settings, board_size=6, empties=6)
+    searches.begin(np.arange(12), positions)
+    for _ in range(3):
+        searches.advance(ScatteredEvaluator(), np.random.default_rng(0))
+    state, tree, changed = searches.state(), searches._tree, 0
+    restored(state, positions)
+    for game in np.flatnonzero(tree.leaves[:, 0] >= 0).tolist():
+        num_leaves = int((tree.leaves[game] >= 0).sum())
+        for node in np.flatnonzero(tree.is_over[game, : tree.nodes_used[game]])[: 3 - num_leaves].tolist():
+            state["leaves"][game, num_leaves] = node
+            state["visits"][game, node] = 0
+            changed += 1
+            break
+    assert changed
+    with pytest.raises(ValueError, match="contradict themselves"):
+        restored(state, positions)
+
+
+def test_a_root_with_one_move_has_no_limit_of_simulations() -> None:
+    forced = next(p for p in late_positions(np.random.default_rng(0), count=200, empties=6, board_size=6) if len(p.legal_squares()) == 1)
+    searches = Searches(12, SearchSettings(simulations=30, method="gumbel", leaves_per_call=3), board_size=6, empties=6)
+    searches.begin(np.array([3]), batch_of(forced))
+    state, positions = searches.state(), batch_of(*[forced] * 12)
+    restored(state, positions)
+    state["limit"][3] = 5
+    with pytest.raises(ValueError, match="other positions"):
+        restored(state, positions)
+
+
 def test_searches_are_not_restored_for_other_positions() -> None:
     searches, positions = begun_searches()
     with pytest.raises(ValueError):  # noqa: PT011

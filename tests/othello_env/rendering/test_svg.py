@@ -21,10 +21,14 @@ def circles(svg: str) -> list[ElementTree.Element]:
 def test_a_board_shows_every_disc_and_legal_move() -> None:
     position = Position.start().play("d3")
     drawn = circles(board_svg(position, last_move=19))
-    assert [circle.get("class") for circle in drawn].count("black") == 4
-    assert [circle.get("class") for circle in drawn].count("white") == 1 + 3  # one disc, three dots
-    assert [circle.get("fill") for circle in drawn].count("#d63a2e") == 1
+    fills = [circle.get("fill") for circle in drawn]
+    assert fills.count("#161618") == 4
+    assert fills.count("#f4f3ee") == 1 + 3  # one disc, three dots
+    assert fills.count("#d63a2e") == 1
     assert len(circles(board_svg(position, show_legal=False))) == 5
+    title = ElementTree.fromstring(board_svg(position, last_move=19)).find(f"{SVG}title")
+    assert title is not None
+    assert title.text == "X 4  O 1  White to move, after d3"
     texts = [text.text or "" for text in ElementTree.fromstring(board_svg(position)).iter(f"{SVG}text")]
     assert sorted(set(texts)) == sorted("abcdefgh12345678")
 
@@ -34,6 +38,14 @@ def test_notebooks_get_pictures(board_size: int) -> None:
     start = Position.start(board_size)
     assert len(circles(start._repr_svg_())) == 8
     assert ElementTree.fromstring(Game.random(4, np.random.default_rng(0), start)._repr_svg_()).tag == f"{SVG}svg"
+
+
+def test_a_picture_in_a_page_changes_nothing_else_there() -> None:
+    # Styles, classes and ids are those of the whole page once a notebook has put the picture into it.
+    for svg in (board_svg(Position.start(), last_move=19), game_svg(Game.parse("f5d6c3"))):
+        for element in ElementTree.fromstring(svg).iter():
+            assert element.tag != f"{SVG}style"
+            assert not {"class", "id", "style"} & set(element.attrib)
 
 
 def test_an_animation_steps_through_the_game() -> None:

@@ -1,4 +1,4 @@
-"""Agents that fail, each in a way of its own, in some positions; importable, so that worker processes can make them."""
+"""Agents that fail, each in its own way; importable, so that worker processes can construct them."""
 
 from __future__ import annotations
 
@@ -17,20 +17,21 @@ import numpy as np
 from agents import Agent, make_agent
 from othello_env.batch import PositionBatch
 
-# They fail with so many empty squares, where it is their turn.
+# Most of them fail on their turn with at most this number of empty squares.
 EMPTIES = 20
 
 
 @dataclass(frozen=True)
 class Faulty:
-    """Plays at random until a position with `EMPTIES` or fewer empty squares comes, and then does what it was made for."""
+    """Plays at random until a position with so few empty squares comes, and then fails."""
 
     name: str
     fail: Callable[[PositionBatch, np.ndarray[Any, Any]], Any]
+    empties: int = EMPTIES
 
     def select_moves(self, positions: PositionBatch, rng: np.random.Generator) -> Any:
         moves = positions.sample_moves(rng)
-        return self.fail(positions, moves) if (positions.empties <= EMPTIES).any() else moves
+        return self.fail(positions, moves) if (positions.empties <= self.empties).any() else moves
 
 
 def illegal() -> Agent:
@@ -47,8 +48,8 @@ def raising() -> Agent:
     return Faulty("raising", fail)
 
 
-def rubbish() -> Agent:
-    return Faulty("rubbish", lambda _positions, _moves: ["a1", None])
+def invalid_output() -> Agent:
+    return Faulty("invalid_output", lambda _positions, _moves: ["a1", None])
 
 
 def wrong_shape() -> Agent:
@@ -91,7 +92,99 @@ def sound() -> Agent:
 
 
 def impossible() -> Agent:
-    raise RuntimeError("cannot be made")
+    raise RuntimeError("cannot be\nconstructed")
+
+
+def leaving_construction() -> Agent:
+    raise SystemExit("no licence")
+
+
+def dying_construction() -> Agent:
+    os._exit(9)
+
+
+def hanging_construction() -> Agent:
+    time.sleep(3600)
+    raise AssertionError
+
+
+def no_agent() -> Any:
+    return "an agent"
+
+
+class _FirstCall:
+    """Fails in its first call, in the construction's name."""
+
+    board_size = 8
+
+    def __init__(self, fail: Callable[[], Any]) -> None:
+        self._fail = fail
+
+    def select_moves(self, positions: PositionBatch, rng: np.random.Generator) -> Any:
+        self._fail()
+        return positions.sample_moves(rng)
+
+
+def dying_first_call() -> Any:
+    return _FirstCall(lambda: os._exit(9))
+
+
+def hanging_first_call() -> Any:
+    return _FirstCall(lambda: time.sleep(3600))
+
+
+def nameless() -> Any:
+    """Plays at random, on 8x8 only, and has no name."""
+    return _FirstCall(lambda: None)
+
+
+class DyingOnce:
+    """Ends the process that constructs it first, and no other: its cause is outside."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def __call__(self) -> Agent:
+        if not (self._folder / "died").exists():
+            (self._folder / "died").touch()
+            os._exit(9)
+        return make_agent("greedy")
+
+
+class ConstructedOnce:
+    """Raises when it is called for the second time, in whatever process."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def __call__(self) -> Agent:
+        try:
+            (self._folder / "constructed").touch(exist_ok=False)
+        except FileExistsError:
+            raise RuntimeError("no second") from None
+        return make_agent("greedy")
+
+
+def ending_worker(*_: Any) -> None:
+    """Stands for the main function of a worker process, and ends it before anything is asked."""
+    os._exit(4)
+
+
+class DyingImport:
+    """Ends the process in which it is unpickled, as a module may in which a function is to be imported."""
+
+    def __call__(self) -> Agent:
+        raise AssertionError
+
+    def __reduce__(self) -> Any:
+        return os._exit, (9,)
+
+
+class FailingImport(DyingImport):
+    """Raises where it is unpickled."""
+
+    def __reduce__(self) -> Any:
+        return int, ("no module",)
 
 
 class _NoWordsError(Exception):

@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 
 from agents import make_agent
-from agents.base import Moves
 from agents.search.endgame import Solver
-from othello_env import Game, IllegalMoveError, Position, PositionBatch
-from othello_env.errors import RecordFormatError
+from othello_env import Game, Position, PositionBatch
+from othello_env.agent import AgentError, Moves
 from othello_env.position import Scoring
 from othello_env.squares import parse_square
 from tests.conftest import REPOSITORY
+from tests.training.evaluation.commands import stopped_line
 from training.evaluation import accuracy
 from training.evaluation.accuracy import (
     BandAccuracy,
@@ -26,11 +26,11 @@ from training.evaluation.accuracy import (
     exact_solvers,
     format_accuracy,
     judge_games,
-    load_games,
     main,
     measure_accuracy,
 )
-from training.evaluation.match import score_interval
+from training.evaluation.openings import load_games
+from training.evaluation.results import score_interval
 
 # After a3 and White's a4 Black wins 9 to 7; after a4 and White's a3 he loses 7 to 9.
 WIN_OR_LOSS = Position.parse(
@@ -168,7 +168,7 @@ def test_neither_threads_nor_the_size_of_batches_change_the_result(
     expected = measured(agent, positions, solvers=solvers)
     assert measured(agent, positions, solvers=solvers[:1]) == expected
     assert measured(agent, positions, solvers=exact_solvers(threads=5)) == expected
-    monkeypatch.setattr(accuracy, "_CHUNK", 7)
+    monkeypatch.setattr(accuracy, "_BATCH_SIZE", 7)
     assert measured(agent, positions, solvers=solvers) == expected
 
 
@@ -221,7 +221,7 @@ def test_a_blunder_is_counted_for_the_side_that_made_it(solvers: Sequence[Solver
     assert counts(judge_games([correct], bands=[(11, 11)], solvers=solvers)["white"][0]) == (1, 1, 1, 0)
 
 
-def test_moves_are_counted_for_the_players_whose_seats_change(solvers: Sequence[Solver]) -> None:
+def test_moves_are_counted_for_players_who_change_colors(solvers: Sequence[Solver]) -> None:
     blunder, correct = (Game.parse(text, Position.start(4)) for text in ("b1c1", "b1a1"))
     colors = [("one", "two"), ("two", "one"), ("one", "one")]
     judged = judge_games([blunder, correct, blunder], colors, bands=[(11, 12)], solvers=solvers)
@@ -313,14 +313,14 @@ def test_an_agent_that_breaks_the_rules_is_named(answer: Any, solvers: Sequence[
         def select_moves(self, positions: PositionBatch, rng: np.random.Generator) -> Any:
             return answer if answer is None else np.array(answer)
 
-    with pytest.raises(IllegalMoveError, match="^cheat: "):
+    with pytest.raises(AgentError, match="^cheat: "):
         measured(Cheat(), PositionBatch.from_positions([WIN_OR_LOSS]), solvers=solvers)
 
 
 def test_progress_rises_to_the_number_of_decisions(
     solvers: Sequence[Solver], positions: PositionBatch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(accuracy, "_CHUNK", 50)
+    monkeypatch.setattr(accuracy, "_BATCH_SIZE", 50)
     told: list[tuple[int, int]] = []
     measured(make_agent("greedy"), positions, solvers=solvers, progress=lambda done, total: told.append((done, total)))
     assert told == [(done, 90) for done in range(1, 91)]
@@ -332,18 +332,6 @@ def test_the_table_has_a_line_for_each_band_with_moves() -> None:
     header, row = format_accuracy([("one", [band, empty])]).splitlines()
     assert len(header) == len(row)
     assert " ".join(row.split()) == "one 5-8 200 75.0% (70.0% to 80.0%) 50.0% (40.0% to 60.0%) 2.50 (2.00 to 3.00)"
-
-
-def test_games_are_read_with_comments_and_errors_name_the_line(tmp_path: Path) -> None:
-    path = tmp_path / "games.txt"
-    path.write_text("# two games\nf5d6c3\n\nF5 F6 # the second\n")
-    assert load_games(path) == [Game.parse("f5d6c3"), Game.parse("f5f6")]
-    path.write_text("f5d6\nf5a1\n")
-    with pytest.raises(RecordFormatError, match=r"games.txt, line 2: move 2: a1 is illegal"):
-        load_games(path)
-    path.write_text("# nothing\n")
-    with pytest.raises(RecordFormatError, match="no games in it"):
-        load_games(path)
 
 
 def test_the_command_prints_a_table_for_each_agent_that_repeats(capsys: pytest.CaptureFixture[str]) -> None:
@@ -377,32 +365,47 @@ def test_the_command_judges_games_and_asks_agents_in_their_positions(tmp_path: P
         (("random", "--max-empties", "21"), "empties 21: expected 2 to 20"),
         (("random", "--max-empties", "1"), "empties 1: expected 2 to 20"),
         (("random", "--positions", "0"), "positions 0"),
-        (("random", "--seed", "-1"), "seed -1"),
+        (("random", "--seed", "-1"), "--seed: '-1': expected an integer from 0"),
         (("random", "--games", "no.txt"), "no.txt"),
         (("random", "--games", "."), "directory"),
         (("ntuple", "--board-size", "6", "--positions", "10"), "board_size"),
     ],
 )
-def test_the_command_refuses_a_wrong_argument_in_one_line(arguments: tuple[str, ...], message: str) -> None:
-    with pytest.raises(SystemExit, match=r"^accuracy: [^\n]*$") as error:
-        main(arguments)
-    assert message in str(error.value)
+def test_the_command_refuses_a_wrong_argument_in_one_line(
+    arguments: tuple[str, ...], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    line = stopped_line(main, arguments, capsys)
+    assert line.startswith("accuracy: ")
+    assert message in line
 
 
-def test_the_command_refuses_games_without_endgames(tmp_path: Path) -> None:
+def test_the_command_refuses_games_without_endgames(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "games.txt"
     path.write_text("f5d6c3\n")
-    with pytest.raises(SystemExit, match="no position with a choice at 14 empties or fewer"):
-        main(["--games", str(path)])
+    assert "no position with a choice at 14 empties or fewer" in stopped_line(main, ["--games", str(path)], capsys)
 
 
-def test_the_command_says_how_to_install_numba() -> None:
-    code = (
-        "import sys\nsys.modules['numba'] = sys.modules['tqdm'] = None\nfrom training.evaluation.accuracy import main\nmain(['random'])\n"
-    )
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=REPOSITORY)
-    assert run.returncode == 1
-    assert run.stderr == 'accuracy: exact endgames: compiled code needs numba; in a clone: pip install -e ".[fast]"\n'
+def test_a_line_of_a_file_of_games_ends_with_a_newline_only(tmp_path: Path) -> None:
+    path = tmp_path / "games.txt"
+    path.write_bytes("f5d6c3 # a \u2028 b \x85 c \x0c d\r\nf5f6\n".encode())
+    assert load_games(path) == [Game.parse("f5d6c3"), Game.parse("f5f6")]
+
+
+def test_what_was_measured_before_ctrl_c_is_printed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    measure = accuracy.measure_accuracy
+
+    def interrupted(agent: Any, *arguments: Any, **options: Any) -> Any:
+        if agent.name == "greedy":
+            raise KeyboardInterrupt
+        return measure(agent, *arguments, **options)
+
+    monkeypatch.setattr(accuracy, "measure_accuracy", interrupted)
+    with pytest.raises(SystemExit) as stopped:
+        main(["random", "greedy", "--positions", "20", "--max-empties", "6"])
+    assert stopped.value.code == 130
+    output = capsys.readouterr()
+    assert [line.split()[0] for line in output.out.splitlines()] == ["agent", "random", "random"]
+    assert output.err == "accuracy: interrupted\n"
 
 
 def test_importing_the_module_loads_nothing_heavy() -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from othello_env import Game, Position
 from othello_env.symmetry import NUM_SYMMETRIES, transform_position
+from tests.training.evaluation.commands import stopped_line
 from training.evaluation.balanced_openings import canonical, distinct_openings, leeway, main
 from training.evaluation.openings import BALANCED_FILE, load_openings
 
@@ -21,7 +22,7 @@ def shipped_lines() -> list[str]:
     return [line for line in BALANCED_FILE.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
 
 
-def test_the_images_of_a_position_are_one_and_its_colours_are_not() -> None:
+def test_all_symmetric_images_have_one_representative_and_colors_are_kept_apart() -> None:
     position = Game.parse("f5d6c3d3c4").final
     assert {canonical(transform_position(position, symmetry)) for symmetry in range(NUM_SYMMETRIES)} == {canonical(position)}
     assert canonical(Position(position.own, position.opp, 1 - position.side_to_move)) != canonical(position)
@@ -44,7 +45,7 @@ def test_all_positions_are_found() -> None:
 
 
 @pytest.mark.parametrize("num_plies", [0, 10])
-def test_numbers_of_plies_that_are_too_many_are_refused(num_plies: int) -> None:
+def test_numbers_of_plies_out_of_range_are_refused(num_plies: int) -> None:
     with pytest.raises(ValueError, match=f"plies {num_plies}: expected 1 to 9"):
         distinct_openings(num_plies)
 
@@ -63,7 +64,7 @@ def test_the_shipped_openings_are_8_plies_and_running_and_distinct() -> None:
     assert not any(opening.final.is_over for opening in openings)
     assert len({canonical(opening.final) for opening in openings}) == len(lines)
     assert BALANCED_FILE.stat().st_size < 150_000
-    assert load_openings(BALANCED_FILE) == [opening.final for opening in openings]
+    assert load_openings(BALANCED_FILE) == openings
 
 
 def test_the_head_of_the_shipped_file_says_how_it_was_made() -> None:
@@ -95,14 +96,14 @@ def test_the_command_writes_openings_that_can_be_read_and_says_how(tmp_path: Pat
     main([*ARGUMENTS, "--out", str(second)])
     texts = [path.read_text().replace(str(path), "FILE") for path in (first, second)]
     assert texts[0] == texts[1]
-    openings = load_openings(first)
+    openings = [opening.final for opening in load_openings(first)]
     assert 5 < len(openings) < 60
     assert len(set(map(canonical, openings))) == len(openings)
     head = [line for line in texts[0].splitlines() if line.startswith("# ")]
     assert head[1] == f"# python -m training.evaluation.balanced_openings {' '.join(ARGUMENTS)} --out FILE"
     assert "heuristics: agents.heuristics" in texts[0]
     assert f"of these {len(openings)} score within 4.0 of zero in a search of depth 2" in texts[0]
-    assert re.search("# heuristics: alpha_beta:.*depth=1,solver=12 against itself, one game an opening: Black scores", texts[0])
+    assert re.search("# heuristics: alpha_beta:.*depth=1,solver=12 against itself, one game per opening: Black scores", texts[0])
     assert f"{len(openings)} openings in {second}" in capsys.readouterr().out
 
 
@@ -121,16 +122,20 @@ def test_the_seed_chooses_the_lines_where_there_are_too_many(tmp_path: Path) -> 
     [
         (["--plies", "12"], "plies 12: expected 1 to 9"),
         (["--limit", "0"], "limit 0.0: expected a number above 0"),
-        (["--limit", "1e-9"], "limit 1e-09: no opening is that even"),
+        (["--limit", "1e-9"], "limit 1e-09: no opening is that balanced"),
         (["--depth", "0"], "depth 0: expected at least 1"),
         (["--lines", "0"], "lines 0: expected at least 1"),
-        (["--seed", "-1"], "seed -1: must not be negative"),
+        (["--game-depth", "0"], "game-depth 0: expected at least 1"),
+        (["--seed", "-1"], "--seed: '-1': expected an integer from 0"),
         (["--evaluation", "nothing"], "'nothing': no such file"),
     ],
 )
-def test_wrong_arguments_are_refused_in_one_line(arguments: list[str], message: str, tmp_path: Path) -> None:
+def test_wrong_arguments_are_refused_in_one_line(
+    arguments: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     pytest.importorskip("numba")
     out = tmp_path / "out.txt"
-    with pytest.raises(SystemExit, match=message):
-        main([*ARGUMENTS, *arguments, "--out", str(out)])
+    line = stopped_line(main, [*ARGUMENTS, *arguments, "--out", str(out)], capsys)
+    assert line.startswith("balanced_openings: ")
+    assert message in line
     assert not out.exists()

@@ -7,7 +7,7 @@ import random
 import re
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,8 +15,10 @@ import pytest
 
 from agents import make_agent
 from othello_env import Position, PositionBatch
-from training.evaluation import check_agent as module
-from training.evaluation.check_agent import Finding, check_agent, check_in_process, format_findings, main
+from tests.training.evaluation.commands import stopped_line
+from training.evaluation.check_agent import Finding, Limits, check_agent, check_in_process, format_findings
+from training.evaluation.check_agent.__main__ import main
+from training.evaluation.check_agent.global_state import resident_bytes
 
 has_numba = importlib.util.find_spec("numba") is not None
 
@@ -32,18 +34,15 @@ class Faulty:
         return self.spoil(positions.legal_action_mask().argmax(axis=1), positions, rng)
 
 
-def found(agent: Any, *, board_size: int = 8) -> list[Finding]:
-    return check_agent(agent, board_size=board_size, rng=np.random.default_rng(0))
+QUICK = Limits(num_games=15, num_compared=64, batch_seconds=0.5, speed_seconds=0.01, leak_calls=40)
+
+
+def found(agent: Any, *, board_size: int = 8, limits: Limits = QUICK) -> list[Finding]:
+    return check_agent(agent, board_size=board_size, rng=np.random.default_rng(0), limits=limits)
 
 
 def errors(agent: Any) -> list[Finding]:
     return [finding for finding in found(agent) if finding.severity == "error"]
-
-
-@pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in {"_SPEED_SECONDS": 0.01, "_LEAK_CALLS": 40, "_GAMES": 15, "_BATCH_SECONDS": 0.5, "_COMPARED": 64}.items():
-        monkeypatch.setattr(module, name, value)
 
 
 @pytest.mark.parametrize("spec", ["random", "greedy", "positional:table=bench", "heuristics", "beginner"])
@@ -128,16 +127,31 @@ def reseeds(moves: Any, positions: PositionBatch, rng: np.random.Generator) -> A
 @pytest.mark.parametrize(
     ("spoil", "sentence"),
     [
-        (illegal_with_33_moves, "plays 64 where a legal square is expected, in 1 of 1 positions, asked about a position with 33 moves"),
-        (zero_when_over, "plays 0 where the game is over: 64, the pass, is expected, in 1 of 1 positions, asked about finished games"),
-        (lambda moves, positions, rng: moves.astype(float), "answers the start position with float64; expected integers"),
-        (lambda moves, positions, rng: moves[:, None], r"answers the start position with shape \(1, 1\); expected \(1,\)"),
-        (lambda moves, positions, rng: int(moves[0]), r"answers the start position with shape \(\); expected \(1,\)"),
-        (lambda moves, positions, rng: None, r"answers the start position with shape \(\)"),
-        (lambda moves, positions, rng: [[1], [2, 3]], r"answers the start position with \[\[1\], \[2, 3\]\], which is no array"),
+        (
+            illegal_with_33_moves,
+            r"plays pass \(64\) where a legal square is expected, in 1 of 1 positions, asked about a position with 33 moves",
+        ),
+        (
+            zero_when_over,
+            r"plays a1 \(0\) where the game is over and the pass \(64\) is expected, in 1 of 1 positions, asked about finished games",
+        ),
+        (
+            lambda moves, positions, rng: moves.astype(float),
+            r"invalid output, asked about the start position: float64 of shape \(1,\); expected 1 integers",
+        ),
+        (
+            lambda moves, positions, rng: moves[:, None],
+            r"invalid output, asked about the start position: int64 of shape \(1, 1\); expected 1 integers, shape \(1,\)",
+        ),
+        (
+            lambda moves, positions, rng: int(moves[0]),
+            r"invalid output, asked about the start position: int64 of shape \(\); expected 1 integers",
+        ),
+        (lambda moves, positions, rng: None, r"invalid output, asked about the start position: object of shape \(\)"),
+        (lambda moves, positions, rng: [[1], [2, 3]], "invalid output, asked about the start position: not an array: ValueError"),
         (mutates, "changes the positions that it is given: own of 1 of 1, asked about the start position"),
         (swaps_own_and_opp, "changes the positions that it is given: own of"),
-        (raises_in_passes, "raises KeyError, asked about positions in which the side to move must pass .*: 'no move'"),
+        (raises_in_passes, "raises an exception, asked about positions in which the side to move must pass .*: KeyError: 'no move'"),
         (global_numpy, "uses the global random numbers"),
         (global_random, "uses the global random numbers"),
         (reseeds, "uses the global random numbers"),
@@ -149,15 +163,33 @@ def test_what_breaks_the_protocol_is_an_error(spoil: Callable[..., Any], sentenc
     assert re.match(sentence, found_errors[0].sentence), found_errors[0]
 
 
-@pytest.mark.parametrize(("offset", "square"), [(-20, -1), (1 << 40, 19 + (1 << 40)), (45, 64)])
-def test_illegal_moves_are_told_apart_by_what_was_expected(offset: int, square: int) -> None:
+@pytest.mark.parametrize(
+    ("offset", "instead_of_d3", "instead_of_pass"),
+    [(-20, "-1", "e6 (44)"), (1 << 40, str(19 + (1 << 40)), str(64 + (1 << 40))), (45, "pass (64)", "109")],
+)
+def test_illegal_moves_are_told_apart_by_what_was_expected(offset: int, instead_of_d3: str, instead_of_pass: str) -> None:
     expected = [
-        f"plays {square} where a legal square is expected, in 1 of 1 positions, asked about the start position",
-        f"plays {64 + offset} where the game is over: 64, the pass, is expected, in 1 of 1 positions, asked about finished games",
-        f"plays {64 + offset} where only a pass is legal: 64, the pass, is expected, in 1 of 1 positions, asked about positions in which"
-        " the side to move must pass (auto_pass=False)",
+        f"plays {instead_of_d3} where a legal square is expected, in 1 of 1 positions, asked about the start position",
+        f"plays {instead_of_pass} where the game is over and the pass (64) is expected, in 1 of 1 positions, asked about finished games",
+        f"plays {instead_of_pass} where only a pass is legal and the pass (64) is expected, in 1 of 1 positions, asked about positions in"
+        " which the side to move must pass (auto_pass=False)",
     ]
     assert [finding.sentence for finding in errors(Faulty(lambda moves, positions, rng: moves + offset))] == expected
+
+
+@pytest.mark.parametrize("empty", [[], (), np.zeros(0)])
+def test_any_empty_answer_to_an_empty_batch_is_accepted(empty: Any) -> None:
+    assert errors(Faulty(lambda moves, positions, rng: moves if len(moves) else empty)) == []
+
+
+def test_a_name_that_raises_is_named() -> None:
+    class Nameless(Faulty):
+        def __getattribute__(self, key: str) -> Any:
+            if key == "name":
+                raise RuntimeError("no name yet")
+            return super().__getattribute__(key)
+
+    assert [finding.sentence for finding in errors(Nameless())] == ["name raises an exception: RuntimeError: no name yet"]
 
 
 def test_the_reproducer_is_one_call_that_shows_the_error() -> None:
@@ -175,7 +207,9 @@ def test_an_agent_that_fails_on_an_empty_batch_gets_a_warning() -> None:
         return moves if len(moves) else 1 // 0
 
     (finding,) = [finding for finding in found(Faulty(spoil)) if finding.severity != "note"]
-    assert finding == Finding("warning", "raises ZeroDivisionError, asked about an empty batch: integer division or modulo by zero")
+    assert finding == Finding(
+        "warning", "raises an exception, asked about an empty batch: ZeroDivisionError: integer division or modulo by zero"
+    )
 
 
 def test_an_agent_that_fails_with_many_positions_only_is_told_how_many() -> None:
@@ -185,7 +219,7 @@ def test_an_agent_that_fails_with_many_positions_only_is_told_how_many() -> None
         return moves
 
     (finding,) = errors(Faulty(spoil))
-    assert "raises MemoryError" in finding.sentence
+    assert "MemoryError" in finding.sentence
     assert "positions together" in finding.reproducer
 
 
@@ -217,7 +251,7 @@ def test_answers_that_depend_on_the_rest_of_a_batch_are_found() -> None:
     assert [finding for finding in found(Faulty(by_first_row)) if finding.severity == "warning"] != []
 
 
-def test_colours_that_count_although_the_agent_declares_that_they_do_not() -> None:
+def test_an_agent_that_depends_on_colors_although_it_declares_that_it_does_not() -> None:
     class Declares(Faulty):
         sees_colors = False
 
@@ -237,22 +271,19 @@ def test_memory_that_is_kept_is_found() -> None:
         kept.append(np.ones(1 << 17))
         return moves
 
-    if module._resident_bytes() is None:
+    if resident_bytes() is None:
         pytest.skip("the system does not say how much memory a process has")
     (finding,) = [finding for finding in found(Faulty(spoil)) if finding.severity == "warning"]
-    assert re.match(r"grows with every call: by some (0\.9\d|1|1\.\d) MiB for 256 positions", finding.sentence)
+    assert re.match(r"grows with every call: by about (0\.9\d|1|1\.\d) MiB for 256 positions", finding.sentence)
 
 
-def test_a_slow_agent_gets_a_warning_and_smaller_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_SLOW_MOVE_SECONDS", 0.001)
-    monkeypatch.setattr(module, "_BATCH_SECONDS", 0.005)
-
+def test_a_slow_agent_gets_a_warning_and_smaller_batches() -> None:
     def spoil(moves: Any, positions: PositionBatch, rng: np.random.Generator) -> Any:
         time.sleep(0.002 * len(moves))
         return moves
 
-    findings = found(Faulty(spoil))
-    assert "s a position: batches of" in findings[0].sentence
+    findings = found(Faulty(spoil), limits=replace(QUICK, slow_move_seconds=0.001, batch_seconds=0.005))
+    assert "s per position: the largest batches tried have" in findings[0].sentence
     assert ["slow" in finding.sentence for finding in findings if finding.severity == "warning"] == [True]
 
 
@@ -293,8 +324,8 @@ def test_an_agent_that_hangs_is_ended_and_the_position_named() -> None:
 
 
 def test_an_agent_that_ends_its_process_is_found() -> None:
-    finding = check_in_process(factory(make_exiting))[-1]
-    assert finding == Finding("error", "takes its process with it (exit code 3)", "an empty batch")
+    finding = check_in_process(factory(make_exiting), limits=QUICK)[-1]
+    assert finding == Finding("error", "ends its process (exit code 3)", "an empty batch")
 
 
 def test_what_is_not_checked_in_time_is_left_out_with_a_warning() -> None:
@@ -304,9 +335,14 @@ def test_what_is_not_checked_in_time_is_left_out_with_a_warning() -> None:
 
 @pytest.mark.parametrize(
     ("arguments", "output"),
-    [(["nobody"], "error: cannot be built: AgentSpecError: 'nobody'"), (["factory:nowhere"], "expected a function that makes the agent")],
+    [
+        (["nobody"], "error: cannot be constructed: AgentSpecError: 'nobody'"),
+        (["factory:nowhere"], "expected a function that makes the agent"),
+    ],
 )
-def test_the_command_fails_where_the_agent_cannot_be_built(arguments: list[str], output: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_fails_where_the_agent_cannot_be_constructed(
+    arguments: list[str], output: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(SystemExit) as caught:
         main(arguments)
     assert caught.value.code == 1
@@ -329,10 +365,31 @@ def test_the_command_checks_a_factory(capsys: pytest.CaptureFixture[str]) -> Non
     assert "0 errors, 0 warnings, " in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(("option", "message"), [("--seed=-1", "seed -1: must not be negative"), ("--seconds=0", "seconds 0.0: expected")])
-def test_wrong_arguments_are_refused(option: str, message: str) -> None:
-    with pytest.raises(SystemExit, match=message):
-        main(["random", option])
+@pytest.mark.parametrize(("option", "message"), [("--seed=-1", "--seed: '-1': expected"), ("--seconds=0", "seconds 0.0: expected")])
+def test_wrong_arguments_are_refused(option: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    line = stopped_line(main, ["random", option], capsys)
+    assert line.startswith("check_agent: ")
+    assert message in line
+
+
+def test_ctrl_c_prints_the_findings_so_far(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def interrupted(spec: str, *, report: Callable[[Finding], object], **_: Any) -> None:
+        report(Finding("warning", "slow"))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("training.evaluation.check_agent.__main__.check_in_process", interrupted)
+    with pytest.raises(SystemExit) as stopped:
+        main(["random"])
+    assert stopped.value.code == 130
+    output = capsys.readouterr()
+    assert output.out == "warning: slow\n0 errors, 1 warning, 0 notes\n"
+    assert output.err == "check_agent: interrupted\n"
+
+
+def test_progress_counts_the_checks() -> None:
+    told: list[tuple[int, int]] = []
+    check_in_process(factory(make_right), limits=QUICK, progress=lambda done, total: told.append((done, total)))
+    assert told == [(done, 6) for done in range(1, 7)]
 
 
 def test_errors_come_first_in_the_table() -> None:

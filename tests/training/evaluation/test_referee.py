@@ -1,16 +1,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pytest
 
 from agents import Agent, make_agent
-from othello_env import Game, Position
+from othello_env import Game, Position, PositionBatch
+from othello_env.agent import AgentError
 from tests.training.evaluation import faulty_agents
 from training.evaluation.journal import GameRecord
 from training.evaluation.match import play_match
-from training.evaluation.referee import Asking, Pairs, play_alone, play_pairs
+from training.evaluation.referee import Asking, GameBatch, Pairs, play_alone, play_pairs
 
 
 def pairs_of(count: int, players: tuple[str, str] = ("first", "second"), **changes: object) -> Pairs:
@@ -26,7 +29,7 @@ def played(pairs: Pairs, *agents: Agent) -> dict[int, GameRecord]:
     return by_number
 
 
-def test_games_are_played_to_their_ends_with_both_colours() -> None:
+def test_games_are_played_to_their_ends_with_both_colors() -> None:
     pairs = pairs_of(10)
     records = played(pairs, make_agent("greedy"), make_agent("random"))
     assert sorted(records) == list(range(40, 60))
@@ -59,14 +62,14 @@ def test_the_same_seed_plays_the_same_games() -> None:
 @pytest.mark.parametrize(
     ("faulty", "reason", "detail"),
     [
-        (faulty_agents.illegal, "illegal move", "square 27 in "),
+        (faulty_agents.illegal, "illegal move", "d4 in "),
         (faulty_agents.raising, "error", "RuntimeError: cannot think any more"),
         (faulty_agents.speechless, "error", "_NoWordsError"),
         (faulty_agents.leaving, "error", "SystemExit: 3"),
-        (faulty_agents.rubbish, "rubbish", "object of shape (2,) for 1 positions"),
-        (faulty_agents.wrong_shape, "rubbish", "int64 of shape (2,) for 1 positions"),
-        (faulty_agents.floating, "rubbish", "float64 of shape (1,) for 1 positions"),
-        (faulty_agents.huge, "illegal move", "square -1 in "),
+        (faulty_agents.invalid_output, "invalid output", "object of shape (2,); expected 1 integers"),
+        (faulty_agents.wrong_shape, "invalid output", "int64 of shape (2,); expected 1 integers"),
+        (faulty_agents.floating, "invalid output", "float64 of shape (1,); expected 1 integers"),
+        (faulty_agents.huge, "illegal move", ""),
     ],
 )
 def test_a_faulty_agent_loses_those_games_in_which_it_fails(faulty: Callable[[], Agent], reason: str, detail: str) -> None:
@@ -113,3 +116,132 @@ def test_a_move_that_took_too_long_loses_the_game() -> None:
     records: list[GameRecord] = []
     play_alone(pairs_of(1), (make_agent("random"), make_agent("random")), [40], finished=records.append, move_seconds=0.0)
     assert [(record.reason, record.black_score) for record in records] == [("timeout", 0.0)]
+
+
+@dataclass
+class Counting:
+    """Plays the lowest legal square and remembers its calls; fails where a function says so."""
+
+    fails: Callable[[PositionBatch], Any] = lambda _: None
+    name: str = "counting"
+    calls: list[list[str]] = field(default_factory=list)
+
+    def select_moves(self, positions: PositionBatch, rng: np.random.Generator) -> Any:
+        self.calls.append([str(position) for position in positions])
+        failure = self.fails(positions)
+        if isinstance(failure, BaseException):
+            raise failure
+        lowest = positions.legal_action_mask().argmax(axis=1)
+        return lowest if failure is None else failure
+
+
+# Four positions with Black to move, each with its own legal moves.
+POSITIONS = [Position.start(), Game.parse("f5d6").final, Game.parse("f5f6").final, Game.parse("f5f4").final]
+BAD = str(POSITIONS[2])
+
+
+def batch_of(agent: Agent, other: Agent, ended: list[int], **options: Any) -> GameBatch:
+    """The four positions, in all of which the agent has Black."""
+    black = np.zeros(4, dtype=np.int64)
+    rng = np.random.default_rng(0)
+    return GameBatch((agent, other), PositionBatch.from_positions(POSITIONS), black, rng=rng, ended=ended.append, **options)
+
+
+def raises_on_one(positions: PositionBatch) -> Any:
+    return RuntimeError("this one") if BAD in map(str, positions) else None
+
+
+def invalid_on_one(positions: PositionBatch) -> Any:
+    return "no moves" if BAD in map(str, positions) else None
+
+
+@pytest.mark.parametrize("fails", [raises_on_one, invalid_on_one])
+def test_after_a_failed_call_each_game_is_asked_about_once_and_keeps_its_own_move(fails: Callable[[PositionBatch], Any]) -> None:
+    agent, ended = Counting(fails), list[int]()
+    games = batch_of(agent, make_agent("random"), ended, forfeits=True)
+    assert games.step()
+    texts = [str(position) for position in POSITIONS]
+    assert agent.calls == [texts, *([text] for text in texts)]
+    assert ended == list(games.faults) == [2]
+    assert games.running_mask.tolist() == [True, True, False, True]
+    for row, position in enumerate(POSITIONS):
+        lowest = position.legal_squares()[0]
+        assert games.positions[row] == (position if row == 2 else position.play(lowest))
+        assert games.transcript(row) == ("" if row == 2 else str(Game((lowest,), position)))
+
+
+@pytest.mark.parametrize("fails", [raises_on_one, invalid_on_one])
+def test_a_failed_call_for_one_game_is_not_repeated(fails: Callable[[PositionBatch], Any]) -> None:
+    agent, ended = Counting(fails), list[int]()
+    positions = PositionBatch.from_positions([POSITIONS[2]])
+    rng = np.random.default_rng(0)
+    games = GameBatch((agent, agent), positions, np.zeros(1, dtype=np.int64), rng=rng, forfeits=True, ended=ended.append)
+    assert games.step()
+    assert agent.calls == [[BAD]]
+    assert ended == [0]
+    assert not games.step()
+    assert agent.calls == [[BAD]]
+
+
+def test_after_illegal_moves_the_others_are_played_without_another_call() -> None:
+    def two_illegal(positions: PositionBatch) -> Any:
+        moves = positions.legal_action_mask().argmax(axis=1)
+        moves[1], moves[3] = 0, 99
+        return moves
+
+    agent, ended = Counting(two_illegal), list[int]()
+    games = batch_of(agent, make_agent("random"), ended, forfeits=True)
+    games.step()
+    assert len(agent.calls) == 1
+    assert ended == [1, 3]
+    assert [games.faults[row].reason for row in ended] == ["illegal move"] * 2
+    assert games.faults[1].detail == f"a1 in {POSITIONS[1]}"
+    assert games.faults[3].detail.endswith(f" in {POSITIONS[3]}")
+    assert [games.positions[row] == position.play(position.legal_squares()[0]) for row, position in enumerate(POSITIONS)] == [
+        True,
+        False,
+        True,
+        False,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("fails", "reason"), [(raises_on_one, "error"), (invalid_on_one, "invalid output"), (lambda positions: [0] * len(positions), "illegal")]
+)
+def test_without_forfeits_the_first_fault_raises_with_the_agents_name(fails: Callable[[PositionBatch], Any], reason: str) -> None:
+    agent, ended = Counting(fails), list[int]()
+    with pytest.raises(AgentError, match=f"^counting: {reason}"):
+        batch_of(agent, make_agent("random"), ended).play()
+    assert len(agent.calls) == 1
+    assert ended == []
+
+
+@pytest.mark.parametrize(("epsilon", "low", "high"), [(0.0, 0.0, 0.0), (0.1, 0.03, 0.12), (0.9, 0.6, 0.9), (1.0, 0.65, 0.95)])
+def test_epsilon_is_the_share_of_random_moves(epsilon: float, low: float, high: float) -> None:
+    """A random move of the four of the start position is the agent's own in one of four cases."""
+    agent = Counting()
+    count = 400
+    positions = PositionBatch.start(count)
+    black = np.repeat([0, 1], count // 2)
+    games = GameBatch((agent, agent), positions, black, rng=np.random.default_rng(0), epsilon=epsilon)
+    games.step()
+    others = [games.transcript(row) != "d3" for row in range(count)]
+    for half in (others[: count // 2], others[count // 2 :]):
+        assert low <= np.mean(half) <= high
+
+
+def test_seconds_are_those_of_the_side_that_thinks() -> None:
+    ended: list[int] = []
+    games = batch_of(Counting(), Counting(), ended)
+    games.step()
+    assert (games.seconds[:, 0] > 0).all()
+    assert (games.seconds[:, 1] == 0).all()
+    games.step()
+    assert (games.seconds[:, 1] > 0).all()
+
+
+def test_a_call_for_several_games_may_take_longer_than_a_move() -> None:
+    agent, ended = Counting(), list[int]()
+    games = batch_of(agent, make_agent("random"), ended, forfeits=True, move_seconds=0.0)
+    games.step()
+    assert ended == []

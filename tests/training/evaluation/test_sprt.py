@@ -9,7 +9,8 @@ import numpy.typing as npt
 import pytest
 from scipy.optimize import brentq, minimize
 
-from training.evaluation.sprt import Model, Sprt, format_state, main, pentanomial, sprt
+from tests.training.evaluation.commands import stopped_line
+from training.evaluation.sprt import Model, Sprt, format_state, main, sprt
 
 SCORES = np.linspace(0, 1, 5)
 
@@ -81,28 +82,20 @@ def test_the_other_agents_view_changes_the_sign() -> None:
         assert one.llr == pytest.approx(-other.llr, abs=1e-8)
 
 
-def test_pair_counts_add_up_to_points() -> None:
-    counts = np.arange(9).reshape(3, 3)
-    assert pentanomial(counts).tolist() == [0, 1 + 3, 2 + 4 + 6, 5 + 7, 8]
-    assert pentanomial(counts[::-1, ::-1].T).tolist() == pentanomial(counts)[::-1].tolist()
-    with pytest.raises(ValueError, match="shape"):
-        pentanomial(np.zeros(5, dtype=np.int64))
-
-
 def test_a_running_test_keeps_its_first_decision() -> None:
     test = Sprt(0, 50)
     decided = []
     for _ in range(40):
-        state = test.update((2, 1))
+        state = test.update(2, 1)
         decided.append(test.decision)
-        assert state == test.state(test.counts) == sprt(test.counts, 0, 50)
+        assert state == test.state() == sprt((0, 0, 0, len(decided), 0), 0, 50)
         if test.decision:
             break
     assert decided == [None] * (len(decided) - 1) + ["H1"]
     for _ in range(60):
-        state = test.update((0, 0))
+        state = test.update(0, 0)
     assert (state.decision, test.decision) == ("H0", "H1")
-    assert test.state(np.diag([3, 0, 4])).pairs == 7
+    assert test.pairs.counts[0, 0] == 60
 
 
 def test_no_pairs_decide_nothing() -> None:
@@ -119,13 +112,42 @@ def test_lopsided_results_have_a_ratio() -> None:
             assert (state.llr > 0) == (pairs[4] > 0)
 
 
-def test_what_cannot_be_trusted_is_said() -> None:
-    assert sprt((20, 2, 56, 2, 20), 0, 10).notes == ()
-    assert "few" in sprt((2, 0, 5, 0, 2), 0, 10).notes[0]
-    assert "alike" in sprt((0, 0, 50, 0, 0), 0, 10).notes[0]
-    assert "short" in sprt((20, 2, 56, 2, 20), 0, 150).notes[0]
-    assert "differences below 200" in sprt((20, 2, 56, 2, 20), 250, 260).notes[0]
-    assert "fixed length" in sprt((0, 2, 6, 2, 90), 0, 10).notes[0]
+MANY = (20, 2, 56, 2, 20)
+
+
+@pytest.mark.parametrize(
+    ("pairs", "elo0", "elo1", "notes"),
+    [
+        (MANY, 0, 10, ()),
+        ((2, 0, 5, 0, 2), 0, 10, ("9 pairs are few",)),
+        ((0, 0, 29, 1, 0), 0, 10, ()),  # 30 are enough
+        ((0, 0, 28, 1, 0), 0, 10, ("29 pairs are few",)),
+        ((0, 0, 50, 0, 0), 0, 10, ("All pairs have the same outcome",)),
+        (MANY, 0, 100, ()),
+        (MANY, 0, 150, ("elo1 - elo0 is 150: a test this short",)),
+        (MANY, -150, 0, ("elo1 - elo0 is 150: a test this short",)),
+        (MANY, 20, 170, ("elo1 - elo0 is 150: a test this short",)),
+        (MANY, 250, 260, ("elo0 250, elo1 260: the test is meant for differences below 200 Elo",)),
+        (MANY, -260, -250, ("elo0 -260, elo1 -250: the test is meant for differences below 200 Elo",)),
+        (MANY, 150, 210, ("elo0 150, elo1 210: the test is meant",)),
+        (MANY, -210, -150, ("elo0 -210, elo1 -150: the test is meant",)),
+        (MANY, -210, 30, ("elo1 - elo0 is 240", "elo0 -210, elo1 30: the test is meant")),
+        ((0, 2, 6, 2, 90), 0, 10, ("The score 0.950 is far from 1/2",)),
+        ((90, 2, 6, 2, 0), 0, 10, ("The score 0.050 is far from 1/2",)),
+    ],
+)
+def test_warnings_name_their_cause(pairs: tuple[int, ...], elo0: float, elo1: float, notes: tuple[str, ...]) -> None:
+    found = sprt(pairs, elo0, elo1).notes
+    assert [note.startswith(start) for note, start in zip(found, notes, strict=True)] == [True] * len(notes), found
+    assert all(note in format_state(sprt(pairs, elo0, elo1)) for note in found)
+
+
+def test_a_score_far_from_one_half_is_a_fault_of_the_logistic_model_alone() -> None:
+    assert sprt((0, 2, 6, 2, 90), 0, 10, model="normalized").notes == ()
+
+
+def test_notes_without_games_are_those_of_the_hypotheses() -> None:
+    assert [note.partition(" ")[0] for note in Sprt(-210, 30).state().notes] == ["0", "elo1", "elo0"]
 
 
 def test_impossible_settings_and_counts_are_refused() -> None:
@@ -143,8 +165,8 @@ def test_impossible_settings_and_counts_are_refused() -> None:
     for counts in ((1, 2, 3), (1, 2, 3, 4, -1), (1, 2, 3, 4, math.nan)):
         with pytest.raises(ValueError, match="five counts"):
             sprt(counts, 0, 5)
-    with pytest.raises(ValueError, match="expected two"):
-        Sprt(0, 5).update((2, 3))
+    with pytest.raises(ValueError, match="expected 0, 1 or 2"):
+        Sprt(0, 5).update(2, 3)
 
 
 def test_the_command_prints_the_state(capsys: pytest.CaptureFixture[str]) -> None:
@@ -152,12 +174,20 @@ def test_the_command_prints_the_state(capsys: pytest.CaptureFixture[str]) -> Non
     assert capsys.readouterr().out == "LLR 0.67 (-2.94 to 2.94): undecided; 372 pairs, score 0.509\n"
 
 
-@pytest.mark.parametrize("arguments", [["1,2,3", "0", "5"], ["1,2,3,4,x", "0", "5"], ["1,2,3,4,5", "5", "0"]])
-def test_the_command_refuses_in_one_line(arguments: list[str]) -> None:
-    with pytest.raises(SystemExit) as refusal:
-        main(["--pentanomial", arguments[0], "--elo0", arguments[1], "--elo1", arguments[2]])
-    assert str(refusal.value).startswith("sprt: ")
-    assert "\n" not in str(refusal.value)
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["1,2,3", "0", "5"], "pentanomial [1, 2, 3]: expected five counts"),
+        (["1,2,3,4,-5", "0", "5"], "expected five counts from 0"),
+        (["1,2,3,4,x", "0", "5"], "pentanomial '1,2,3,4,x': expected five counts with commas"),
+        (["1,2,3,4,5", "5", "0"], "elo0 5.0, elo1 0.0: elo0 must be below elo1"),
+        (["1,2,3,4,5", "x", "0"], "argument --elo0: invalid float value: 'x'"),
+    ],
+)
+def test_the_command_refuses_in_one_line(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    line = stopped_line(main, ["--pentanomial", arguments[0], "--elo0", arguments[1], "--elo1", arguments[2]], capsys)
+    assert line.startswith("sprt: ")
+    assert message in line
 
 
 def test_a_match_needs_no_scipy() -> None:

@@ -1,0 +1,67 @@
+"""Limits of compiled searches: checks of their values, and searches that end after a time or at Ctrl-C."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, wait
+from operator import index
+from typing import Any, Final
+
+import numpy as np
+
+from agents.search.transposition import STOP, UNLIMITED, Table
+
+_MOST_NODES: Final = (1 << 63) - 1
+
+# Between two tries to stop a search.
+_STOP_SECONDS: Final = 0.01
+
+
+def check_seconds(name: str, seconds: float | None) -> None:
+    """Raise `ValueError` with the name of the parameter unless `seconds` is a positive number or None."""
+    if seconds is not None and not 0 < seconds <= threading.TIMEOUT_MAX:
+        raise ValueError(f"{name}={seconds}: expected a positive number, at most {threading.TIMEOUT_MAX:g}")
+
+
+def check_count(name: str, count: int | None, least: int, most: int) -> None:
+    """Raise `ValueError` with the name of the parameter unless `count` is an integer from `least` to `most` or None."""
+    try:
+        fits = count is None or least <= index(count) <= most
+    except TypeError:
+        fits = False
+    if not fits:
+        raise ValueError(f"{name}={count}: expected {least} to {most}")
+
+
+def node_limit(name: str, nodes: int | None) -> np.uint64:
+    """A limit of nodes as `begin_search` takes it. Raises `ValueError` with the name of the parameter where it is impossible."""
+    check_count(name, nodes, 1, _MOST_NODES)
+    limit: np.uint64 = UNLIMITED if nodes is None else np.uint64(nodes)
+    return limit
+
+
+def run_interruptibly(search: Callable[[], Any], tables: Sequence[Table], *, seconds: float | None = None) -> Any:
+    """Call a function that runs compiled searches on these tables, and return its result.
+
+    The searches are stopped, by STOP of their tables, after `seconds`, and when the user presses Ctrl-C.
+    """
+    future: Future[Any] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(search())
+        except BaseException as error:  # for the caller, who is in another thread
+            future.set_exception(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    try:
+        thread.start()
+        wait([future], None if seconds is None else max(0.0, seconds))
+    finally:
+        # The search must have ended before the tables are used again. Repeatedly, because a search that has not begun yet clears STOP.
+        while thread.ident is not None and not future.done():
+            for table in tables:
+                table[STOP] = 1
+            wait([future], _STOP_SECONDS)
+    return future.result()
