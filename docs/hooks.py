@@ -71,7 +71,9 @@ def _help(module: str) -> str:
 
 
 def _commands_page() -> str:
-    parts = ["# Commands\n\nThe help of every command. Run them from the root of the clone, with `.venv/bin/python` (Windows: `.venv\\Scripts\\python`).\n"]
+    parts = [
+        "# Commands\n\nThe help of every command. Run them from the root of the clone, with `.venv/bin/python` (Windows: `.venv\\Scripts\\python`).\n"
+    ]
     parts += [f"## {module}\n\n```text\n{_help(module).rstrip()}\n```\n" for module in command_modules()]
     return "\n".join(parts)
 
@@ -89,7 +91,13 @@ def _networks_page() -> str:
         parts += ["Scores with 95% intervals:\n", "| agent | opponent | openings | games | score |\n|---|---|---|---|---|"]
         for result in card["results"]:
             low, high = result["interval"]
-            row = (result["agent"], result["opponent"], result["openings"], result["games"], f"{result['score']:.3f} [{low:.3f}, {high:.3f}]")
+            row = (
+                result["agent"],
+                result["opponent"],
+                result["openings"],
+                result["games"],
+                f"{result['score']:.3f} [{low:.3f}, {high:.3f}]",
+            )
             parts.append("| " + " | ".join(map(str, row)) + " |")
         parts += ["\nSettings:\n", "```json", json.dumps(card["settings"], indent=2), "```\n"]
     return "\n".join(parts)
