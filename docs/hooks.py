@@ -1,7 +1,8 @@
 """Pages that MkDocs builds from the project itself, so that no text exists twice.
 
-Generated: the help of every command, the cards of the shipped networks, the space tables and pictures of the environments, the agents' specs, an example
-tournament report, and copies of the changelog, the complaints page, the notebooks and the learning curves.
+Generated: the help of every command, the cards of the shipped networks, the space tables and pictures of the environments,
+the agents' specs, an example tournament report, and copies of the changelog, the complaints page, the notebooks and the
+learning curves.
 
 `agents` and `training` run from the checkout, so build with `python -m mkdocs build`, which has the current folder on the path.
 """
@@ -72,7 +73,8 @@ def _help(module: str) -> str:
 
 def _commands_page() -> str:
     parts = [
-        "# Commands\n\nThe help of every command. Run them from the root of the clone, with `.venv/bin/python` (Windows: `.venv\\Scripts\\python`).\n"
+        "# Commands\n",
+        "The help of every command. Run them from the root of the clone, with `.venv/bin/python` (Windows: `.venv\\Scripts\\python`).\n",
     ]
     parts += [f"## {module}\n\n```text\n{_help(module).rstrip()}\n```\n" for module in command_modules()]
     return "\n".join(parts)
@@ -81,7 +83,8 @@ def _commands_page() -> str:
 def _networks_page() -> str:
     parts = [
         "# Trained networks\n",
-        '`make_agent("ntuple")` and `make_agent("policy_value")` play with networks that come with the repository. `python -m training.release` makes such files of your own runs.\n',
+        '`make_agent("ntuple")` and `make_agent("policy_value")` play with networks that come with the repository. '
+        "`python -m training.release` makes such files of your own runs.\n",
     ]
     for path in sorted((ROOT / "agents" / "weights").glob("*.json")):
         card = json.loads(path.read_text(encoding="utf-8"))
@@ -166,9 +169,11 @@ _DESCRIPTIONS = {
     "beginner": "follows the advice that beginners get: corners first, leave few replies, edges can wait",
     "heuristics": "sums weighted features: corners, stability, mobility, frontier",
     "ntuple": "looks one move ahead with an n-tuple network: the shipped one, or a FILE of `training.td_ntuple`",
-    "policy_value": "runs a Gumbel search with a policy-value network: the shipped one, or a FILE of `training.alphazero` or `training.ppo`; `simulations=0` uses the policy alone",
+    "policy_value": "runs a Gumbel search with a policy-value network: the shipped one, or a FILE of `training.alphazero` or "
+    "`training.ppo`; `simulations=0` uses the policy alone",
     "league": "plays with a published network in the text format of the Othello League",
-    "alpha_beta": "searches with alpha-beta over an n-tuple network from a FILE or over one of the evaluations, and plays perfectly once at most `solver` squares are empty",
+    "alpha_beta": "searches with alpha-beta over an n-tuple network from a FILE or over one of the evaluations, and plays perfectly "
+    "once at most `solver` squares are empty",
     "mcts": "runs a Monte Carlo tree search with random playouts, or with the n-tuple network of a FILE",
     "factory": "calls a function of your own: `factory:my_package.agents:make`",
 }
