@@ -116,21 +116,20 @@ class EngineProcess:
         deadline: of `time.monotonic()`. waiting_for: the command, for the message. Raises `EngineError` after the deadline and if the
         engine has exited; it is killed then.
         """
+        # The deadline counts even while there are lines: an engine may write without end.
+        seconds = deadline - time.monotonic()
         try:
-            line = (
-                self._lines.get(timeout=max(0.0, deadline - time.monotonic())) if time.monotonic() < deadline else self._late(waiting_for)
-            )
+            if seconds <= 0:
+                raise queue.Empty
+            line = self._lines.get(timeout=seconds)
         except queue.Empty:
-            self._late(waiting_for)
+            self.kill()
+            last = f"; its last line was {shortened(self._last_line)!r}" if self._last_line else ""
+            raise EngineError(f"{self.name} gave no answer in time {waiting_for}{last}") from None
         if line is None:
             raise EngineError(f"{self.name} {self._describe_end()} {waiting_for}")
         self._last_line = line or self._last_line
         return line
-
-    def _late(self, waiting_for: str) -> str:
-        self.kill()
-        last = f"; its last line was {shortened(self._last_line)!r}" if self._last_line else ""
-        raise EngineError(f"{self.name} gave no answer in time {waiting_for}{last}")
 
     def _describe_end(self) -> str:
         with suppress(subprocess.TimeoutExpired):
