@@ -16,10 +16,11 @@ from pathlib import Path
 from typing import Final
 
 from agents.external.agent import ANSWER_SECONDS, START_SECONDS, EngineAgent, check_seconds
-from agents.external.history import History
+from agents.external.history import Game, History
 from agents.external.process import EngineError, EngineProcess, shortened, split_command
+from othello_env.errors import RecordFormatError
 from othello_env.position import BLACK, Position
-from othello_env.squares import format_square
+from othello_env.squares import format_square, parse_square, pass_square
 
 # Commands that set up a position, given as `str(position)`.
 SET_UP_COMMANDS: Final = ("grhino-setup_board", "setup_board")
@@ -50,6 +51,7 @@ class GtpEngine:
         self._timeout = timeout
         self._board_size = 0
         self._history = History()
+        self._on_board: Game | None = None  # the moves that the engine knows; None after a position was set up
         self._period: tuple[int, int] | None = None
         try:
             answer = self.ask("list_commands", seconds=max(timeout, START_SECONDS))
@@ -102,50 +104,66 @@ class GtpEngine:
         """See `agents.external.agent.Engine`."""
         if position.board_size != self._board_size:
             self.ask(f"boardsize {position.board_size}")
-            self._board_size = position.board_size
-        self._set_up(position)
-        color = _COLORS[position.side_to_move]
+            self._board_size, self._on_board = position.board_size, None
+        game = self._set_up(position)
+        color = position.side_to_move
         if self._period is not None and "time_left" in self._commands:
             seconds, moves = self._period
-            self.ask(f"time_left {color} {seconds} {moves}")
-        return self.ask(f"genmove {color}")
+            self.ask(f"time_left {_COLORS[color]} {seconds} {moves}")
+        answer = self._ask_after(game, color, f"genmove {_COLORS[color]}")
+        if game is not None:
+            self._on_board = (*game, (color, _square(answer, position.board_size)))
+        return answer
 
     def _set_time(self, movetime: float) -> None:
         if "time_settings" not in self._commands:
             raise EngineError(f"{self._process.name} has no time_settings: leave movetime out and limit it by its options")
-        share = Fraction(movetime).limit_denominator(_MAX_MOVES_PER_PERIOD)
-        self._period = max(1, share.numerator), share.denominator
+        share = Fraction(max(movetime, 1 / _MAX_MOVES_PER_PERIOD)).limit_denominator(_MAX_MOVES_PER_PERIOD)
+        self._period = share.numerator, share.denominator
         self.ask(f"time_settings 0 {self._period[0]} {self._period[1]}")
 
-    def _set_up(self, position: Position) -> None:
-        """Bring a position onto the engine's board, by the first of these ways that is open.
+    def _set_up(self, position: Position) -> Game | None:
+        """Bring a position onto the engine's board, by the first of these ways that is open; return the moves if they were used.
 
         A command that sets up positions; the moves of the game, if they can be found; a file in SGF.
         """
         if self._set_up_command is not None:
             self.ask(f"{self._set_up_command} {position}")
-            return
+            return None
         game = self._history.find(position)
         if game is not None:
-            self.ask("clear_board")
-            for mover, square in game:
-                self._play(_COLORS[mover], format_square(square, position.board_size))
+            self._replay(game, position.board_size)
         elif "loadsgf" in self._commands:
+            self._on_board = None
             self._load_sgf(position)
         else:
             raise EngineError(
                 f"{self._process.name} has no command that sets up a position, and the moves that lead to {position} are not known"
             )
+        return game
 
-    def _play(self, color: str, square: str) -> None:
+    def _replay(self, game: Game, board_size: int) -> None:
+        """Play the moves of a game on the engine's board, only the last ones if it has the others already."""
+        on_board, self._on_board = self._on_board, None
+        if on_board is None or game[: len(on_board)] != on_board:
+            self.ask("clear_board")
+            on_board = ()
+        for number in range(len(on_board), len(game)):
+            color, square = game[number]
+            self._ask_after(game[:number], color, f"play {_COLORS[color]} {format_square(square, board_size)}")
+
+    def _ask_after(self, game: Game | None, color: int, command: str) -> str:
+        """Ask for a move of a color; if it follows a forced pass and is refused, tell the engine of the pass first.
+
+        Most engines pass by themselves, and GRhino refuses to be told; others, such as neural-reversi, must be told.
+        """
         try:
-            self.ask(f"play {color} {square}")
+            return self.ask(command)
         except EngineError:
-            if not self._process.is_running:
+            if not game or game[-1][0] != color or not self._process.is_running:
                 raise
-            # An engine that is told every pass, such as neural-reversi. Its move is the next but one of the same side.
-            self.ask(f"play {_COLORS[1 - _COLORS.index(color)]} pass")
-            self.ask(f"play {color} {square}")
+            self.ask(f"play {_COLORS[1 - color]} pass")
+            return self.ask(command)
 
     def _load_sgf(self, position: Position) -> None:
         squares = {side: _sgf_points(discs, position.board_size) for side, discs in (("AB", position.black), ("AW", position.white))}
@@ -155,6 +173,14 @@ class GtpEngine:
             file = Path(folder) / "position.sgf"
             file.write_text(text, encoding="ascii")
             self.ask(f"loadsgf {file}")
+
+
+def _square(answer: str, board_size: int) -> int:
+    """The square of an answer; the pass for one that is not a square, which no game contains."""
+    try:
+        return parse_square(answer, board_size)
+    except RecordFormatError:
+        return pass_square(board_size)
 
 
 def _sgf_points(discs: int, board_size: int) -> str:

@@ -70,14 +70,9 @@ class EngineProcess:
     def __init__(self, command: Sequence[str]) -> None:
         self.name = Path(command[0]).name
         words = [sys.executable, "-I", "-S", guard.__file__, *command]
-        # The engine is in a process group of its own: Ctrl-C in a terminal must not reach it, and it is killed with its children.
-        if sys.platform == "win32":
-            options = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
-        else:
-            options = {"start_new_session": True}
         pipe = subprocess.PIPE
         try:
-            self._process = subprocess.Popen(words, stdin=pipe, stdout=pipe, stderr=pipe, **options)  # type: ignore[call-overload]
+            self._process = subprocess.Popen(words, stdin=pipe, stdout=pipe, stderr=pipe, **guard.own_group())
         except OSError as error:
             raise EngineError(f"{self.name} cannot be started: {error}") from error
         self._lines: queue.Queue[str | None] = queue.Queue()
@@ -96,7 +91,7 @@ class EngineProcess:
 
     @property
     def pid(self) -> int:
-        """Id of the process group, which is the id of the guard."""
+        """Id of the guard process."""
         return int(self._process.pid)
 
     @property
@@ -106,6 +101,7 @@ class EngineProcess:
 
     def send(self, line: str) -> None:
         """Write a line to the engine. An engine that has exited is noticed when its answer is read."""
+        assert self._process.stdin is not None
         with suppress(OSError, ValueError):
             self._process.stdin.write(f"{line}\n".encode())
             self._process.stdin.flush()
@@ -143,7 +139,7 @@ class EngineProcess:
 
     def kill(self) -> None:
         """Kill the engine at once."""
-        guard.kill_tree(self.pid)
+        _kill(self._process)
         self._close()
 
     def close(self) -> None:
@@ -172,6 +168,14 @@ def _read_errors(stream: IO[bytes], errors: deque[str]) -> None:
                 errors.append(line.decode(errors="replace").strip())
 
 
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """Kill the engine of a guard at once."""
+    if sys.platform == "win32":
+        guard.kill_tree(process.pid)
+    else:
+        process.terminate()
+
+
 def _end(process: subprocess.Popen[bytes]) -> None:
     """Close the input of an engine, so that it exits, and kill it if it does not."""
     assert process.stdin is not None
@@ -180,5 +184,5 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     try:
         process.wait(_CLOSE_SECONDS)
     except subprocess.TimeoutExpired:
-        guard.kill_tree(process.pid)
+        _kill(process)
         process.wait()
