@@ -175,6 +175,8 @@ _DESCRIPTIONS = {
     "alpha_beta": "searches with alpha-beta over an n-tuple network from a FILE or over one of the evaluations, and plays perfectly "
     "once at most `solver` squares are empty",
     "mcts": "runs a Monte Carlo tree search with random playouts, or with the n-tuple network of a FILE",
+    "gtp": "an engine that speaks the Go Text Protocol, started by COMMAND, such as `gtp:gtp-rhino -l 2`",
+    "nboard": "an engine that speaks the NBoard protocol, started by COMMAND",
     "factory": "calls a function of your own: `factory:my_package.agents:make`",
 }
 
