@@ -20,7 +20,8 @@ README = REPOSITORY / "README.md"
 DOCS = REPOSITORY / "docs"
 # The guides for training libraries run in tests/frameworks, with the libraries; docs/sequences.md in its own test, without numba.
 PAGES = [README, *(path for path in sorted(DOCS.rglob("*.md")) if path.parent.name != "guides" and path.name != "sequences.md")]
-SLOW = {"ppo.md"}  # trains for half a minute
+# ppo.md trains for half a minute; engines.md plays against GRhino.
+MARKS = {"ppo.md": [pytest.mark.slow], "engines.md": [pytest.mark.engine]}
 INSTALL = 'python3 -m venv .venv && .venv/bin/pip install -e ".[{extra}]" && .venv/bin/'
 
 
@@ -34,11 +35,7 @@ def name_of(path: Path) -> str:
 
 @pytest.mark.parametrize(
     "path",
-    [
-        pytest.param(path, id=name_of(path), marks=[pytest.mark.slow] if path.name in SLOW else [])
-        for path in PAGES
-        if blocks(path, "python")
-    ],
+    [pytest.param(path, id=name_of(path), marks=MARKS.get(path.name, [])) for path in PAGES if blocks(path, "python")],
 )
 def test_the_python_of_a_page_runs_from_top_to_bottom(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
