@@ -91,6 +91,25 @@ def test_a_faulty_agent_loses_those_games_in_which_it_fails(faulty: Callable[[],
         assert record.replayed().final.empties <= faulty_agents.EMPTIES
 
 
+def test_each_call_of_an_agent_is_told_before_with_the_game_if_it_is_one() -> None:
+    asked: list[Asking] = []
+    finished: list[GameRecord] = []
+    play_pairs(pairs_of(3), (make_agent("random"), make_agent("greedy")), finished=finished.append, asking=asked.append)
+    together = [asking for asking in asked if asking.num_positions > 1]
+    assert {(asking.game, asking.moves) for asking in together} == {(-1, "")}
+    assert {asking.player for asking in together} == {"first", "second"}
+    assert together[0] == Asking("first", 3, -1, "")
+    moves = {record.game: record.moves for record in finished}
+    alone = [asking for asking in asked if asking.num_positions == 1]
+    assert all(moves[asking.game].startswith(asking.moves) and asking.moves for asking in alone)
+    assert sum(asking.num_positions for asking in asked) == sum(map(len, moves.values())) // 2
+
+
+def test_seconds_are_kept_to_the_microsecond() -> None:
+    for record in played(pairs_of(2), make_agent("random"), make_agent("random")).values():
+        assert all(seconds == round(seconds, 6) > 0 for seconds in record.seconds)
+
+
 def test_agents_cannot_change_the_games() -> None:
     for record in played(pairs_of(4), faulty_agents.vandal(), faulty_agents.vandal()).values():
         assert record.replayed().final.is_over
