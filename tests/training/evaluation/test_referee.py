@@ -45,6 +45,13 @@ def test_games_are_played_to_their_ends_with_both_colors() -> None:
         assert min(record.seconds) > 0
 
 
+def test_the_first_player_has_black_in_even_games_and_each_opening_comes_twice() -> None:
+    pairs = pairs_of(2)
+    assert [pairs.colors(game) for game in pairs.games] == [("first", "second"), ("second", "first")] * 2
+    assert [pairs.opening(game) for game in pairs.games] == [opening for opening in pairs.openings for _ in range(2)]
+    assert pairs.games == range(40, 44)
+
+
 def test_the_score_is_that_of_a_match() -> None:
     pairs, agents = pairs_of(40), (make_agent("positional"), make_agent("heuristics"))
     records = played(pairs, *agents)
