@@ -71,7 +71,7 @@ def test_every_position_of_a_game_with_many_passes() -> None:
         assert engine.ask("name") == "GTP GRhino"
         with pytest.raises(EngineError, match="refused 'boardsize 6': unacceptable size"):
             engine.choose(Position.start(6))
-    assert all_gone([engine.process.pid])
+    assert all_gone([engine.pid])
 
 
 @pytest.mark.parametrize("plies", [8, 30, 50])
