@@ -43,11 +43,11 @@ class GtpOptions:
         return GtpEngine(self.command, movetime=self.movetime, timeout=self.timeout)
 
 
-class GtpEngine:
+class GtpEngine(EngineProcess):
     """A running GTP engine; use it in a `with`, or call `close`. Arguments: see `gtp_agent`. Raises `EngineError`."""
 
     def __init__(self, command: Sequence[str], *, movetime: float | None = None, timeout: float = ANSWER_SECONDS) -> None:
-        self._process = EngineProcess(command)
+        super().__init__(command)
         self._timeout = timeout
         self._board_size = 0
         self._history = History()
@@ -61,24 +61,8 @@ class GtpEngine:
             if movetime is not None:
                 self._set_time(movetime)
         except BaseException:
-            self._process.kill()
+            self.kill()
             raise
-
-    def __enter__(self) -> GtpEngine:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    @property
-    def process(self) -> EngineProcess:
-        """The process of the engine."""
-        return self._process
-
-    def close(self) -> None:
-        """Ask the engine to quit, and kill it if it does not."""
-        self._process.send("quit")
-        self._process.close()
 
     def ask(self, command: str, *, seconds: float | None = None) -> str:
         """Return the answer to a command, without the "=". Raises `EngineError` if the engine refuses it or does not answer.
@@ -87,17 +71,17 @@ class GtpEngine:
         """
         waiting_for = f"in answer to {command!r}"
         deadline = time.monotonic() + (self._timeout if seconds is None else seconds)
-        self._process.send(command)
+        self.send(command)
         while True:
-            reply = _REPLY.fullmatch(self._process.read_line(deadline, waiting_for))
+            reply = _REPLY.fullmatch(self.read_line(deadline, waiting_for))
             if reply:
                 break
         lines = [reply[3]]
-        while line := self._process.read_line(deadline, waiting_for):
+        while line := self.read_line(deadline, waiting_for):
             lines.append(line)
         answer = "\n".join(lines).strip()
         if reply[1] == "?":
-            raise EngineError(f"{self._process.name} refused {command!r}: {shortened(answer)}")
+            raise EngineError(f"{self.name} refused {command!r}: {shortened(answer)}")
         return answer
 
     def choose(self, position: Position) -> str:
@@ -117,7 +101,7 @@ class GtpEngine:
 
     def _set_time(self, movetime: float) -> None:
         if "time_settings" not in self._commands:
-            raise EngineError(f"{self._process.name} has no time_settings: leave movetime out and limit it by its options")
+            raise EngineError(f"{self.name} has no time_settings: leave movetime out and limit it by its options")
         share = Fraction(max(movetime, 1 / _MAX_MOVES_PER_PERIOD)).limit_denominator(_MAX_MOVES_PER_PERIOD)
         self._period = share.numerator, share.denominator
         self.ask(f"time_settings 0 {self._period[0]} {self._period[1]}")
@@ -137,9 +121,7 @@ class GtpEngine:
             self._on_board = None
             self._load_sgf(position)
         else:
-            raise EngineError(
-                f"{self._process.name} has no command that sets up a position, and the moves that lead to {position} are not known"
-            )
+            raise EngineError(f"{self.name} has no command that sets up a position, and the moves that lead to {position} are not known")
         return game
 
     def _replay(self, game: Game, board_size: int) -> None:
@@ -160,7 +142,7 @@ class GtpEngine:
         try:
             return self.ask(command)
         except EngineError:
-            if not game or game[-1][0] != color or not self._process.is_running:
+            if not game or game[-1][0] != color or not self.is_running:
                 raise
             self.ask(f"play {_COLORS[1 - color]} pass")
             return self.ask(command)
@@ -197,5 +179,7 @@ def gtp_agent(command: str, *, movetime: float | None = None, timeout: float = A
     """
     words = split_command(command)
     check_seconds(movetime=movetime, timeout=timeout)
+    if movetime is not None and movetime >= timeout:
+        raise ValueError(f"movetime={movetime}: expected less than the timeout, {timeout:g} seconds")
     suffix = "" if movetime is None else f",movetime={movetime:g}"
     return EngineAgent(f"gtp:{command}{suffix}", GtpOptions(words, movetime, timeout))

@@ -33,67 +33,51 @@ class NBoardOptions:
         return NBoardEngine(self.command, depth=self.depth, timeout=self.timeout)
 
 
-class NBoardEngine:
+class NBoardEngine(EngineProcess):
     """A running NBoard engine; use it in a `with`, or call `close`. Arguments: see `nboard_agent`. Raises `EngineError`."""
 
     def __init__(self, command: Sequence[str], *, depth: int = DEFAULT_DEPTH, timeout: float = ANSWER_SECONDS) -> None:
-        self._process = EngineProcess(command)
+        super().__init__(command)
         self._timeout = timeout
         self._pings = itertools.count(1)
         try:
-            self._process.send("nboard 2")
-            self._process.send(f"set depth {depth}")
+            self.send("nboard 2")
+            self.send(f"set depth {depth}")
             self.synchronize(seconds=max(timeout, START_SECONDS))
         except BaseException:
-            self._process.kill()
+            self.kill()
             raise
-
-    def __enter__(self) -> NBoardEngine:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    @property
-    def process(self) -> EngineProcess:
-        """The process of the engine."""
-        return self._process
-
-    def close(self) -> None:
-        """Ask the engine to quit, and kill it if it does not."""
-        self._process.send("quit")
-        self._process.close()
 
     def synchronize(self, *, seconds: float | None = None) -> list[str]:
         """Wait until the engine has obeyed all commands; return the lines that it has written."""
         number = next(self._pings)
-        self._process.send(f"ping {number}")
+        self.send(f"ping {number}")
         return self._read_until(re.compile(rf"pong\s+{number}"), f"in answer to 'ping {number}'", seconds)
 
     def choose(self, position: Position) -> str:
         """See `agents.external.agent.Engine`."""
         self.set_position(position)
-        self._process.send("go")
+        self.send("go")
         found = _MOVE.fullmatch(self._read_until(_MOVE, "in answer to 'go'")[-1])
         assert found is not None
         return found[1]
 
     def set_position(self, position: Position) -> None:
         """Bring a position onto the engine's board."""
-        self._process.send(f"set game {format_ggf(position)}")
+        self.send(f"set game {format_ggf(position)}")
         self.synchronize()  # lines about the position before must not be read as an answer
 
     def hint(self, position: Position, num_moves: int = 1) -> list[str]:
         """Return the lines with which the engine analyzes a position: `search PV EVAL 0 DEPTH` and others."""
         self.set_position(position)
-        self._process.send(f"hint {num_moves}")
+        self.send(f"hint {num_moves}")
         return self.synchronize()[:-1]
 
     def _read_until(self, pattern: re.Pattern[str], waiting_for: str, seconds: float | None = None) -> list[str]:
         deadline = time.monotonic() + (self._timeout if seconds is None else seconds)
         lines: list[str] = []
         while not lines or not pattern.fullmatch(lines[-1]):
-            lines.append(self._process.read_line(deadline, waiting_for))
+            lines.append(self.read_line(deadline, waiting_for))
         return lines
 
 

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Final
+from typing import IO, Final, TypeVar
 
 from agents.external import guard
 
@@ -60,8 +60,11 @@ def is_command(text: str) -> bool:
         return False
 
 
+_Self = TypeVar("_Self", bound="EngineProcess")
+
+
 class EngineProcess:
-    """A running engine; use it in a `with`, or call `close`.
+    """A running engine, whatever its protocol; use it in a `with`, or call `close`.
 
     The engine cannot outlive this object or this Python process, however that ends: see `agents.external.guard`. command: program and
     options. Raises `EngineError`.
@@ -83,7 +86,7 @@ class EngineProcess:
         self._error_reader.start()
         self._close = weakref.finalize(self, _end, self._process)  # also at the exit of the interpreter
 
-    def __enter__(self) -> EngineProcess:
+    def __enter__(self: _Self) -> _Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
@@ -123,6 +126,7 @@ class EngineProcess:
             last = f"; its last line was {shortened(self._last_line)!r}" if self._last_line else ""
             raise EngineError(f"{self.name} gave no answer in time {waiting_for}{last}") from None
         if line is None:
+            self._lines.put(None)  # for the next call
             raise EngineError(f"{self.name} {self._describe_end()} {waiting_for}")
         self._last_line = line or self._last_line
         return line
@@ -143,7 +147,8 @@ class EngineProcess:
         self._close()
 
     def close(self) -> None:
-        """Let the engine exit, and kill it if it does not. Has no effect on one that has ended."""
+        """Ask the engine to quit, and kill it if it does not. Has no effect on one that has ended."""
+        self.send("quit")
         self._close()
 
 

@@ -208,10 +208,10 @@ class GtpServer:
         return " ".join(format_square(square, n) for square in self._position.legal_squares())
 
     def _board(self) -> str:
-        """The rows as GoGui draws them: from the top, `X`, `O` and `.`."""
+        """The rows in the order in which GoGui draws them, the last one first, because it counts rows from the bottom."""
         n = self._position.board_size
         squares = str(self._position).split()[0].replace("-", ".")
-        return "\n".join(" ".join(squares[row * n : (row + 1) * n]) for row in range(n))
+        return "\n".join(" ".join(squares[row * n : (row + 1) * n]) for row in reversed(range(n)))
 
     def _analyze(self, words: list[str]) -> str:
         """Return the best moves, one per line: principal variation, score for the side to move, depth."""

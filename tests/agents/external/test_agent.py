@@ -16,7 +16,7 @@ from tests.agents.external.fakes import all_gone, fake_agent, fake_command
 
 def process_of(agent: EngineAgent) -> int:
     assert agent._engine is not None
-    return int(agent._engine.process.pid)  # type: ignore[attr-defined]
+    return int(agent._engine.pid)  # type: ignore[attr-defined]
 
 
 def test_forced_passes_and_games_that_are_over_are_answered_without_the_engine(rng: np.random.Generator) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -12,9 +13,10 @@ import pytest
 from agents.external.gtp import GtpEngine
 from agents.external.process import EngineError
 from othello_env import Game, Position
-from othello_env.squares import format_square
+from othello_env.squares import format_square, parse_square
 from tests.agents.external.fakes import all_gone
 from tests.agents.external.test_gtp import PASSES
+from tests.conftest import REPOSITORY
 from tests.rhino import needs_rhino, rhino_command, rhino_spec
 from training.evaluation.tournament import main as tournament
 
@@ -69,7 +71,7 @@ def test_every_position_of_a_game_with_many_passes() -> None:
         assert engine.ask("name") == "GTP GRhino"
         with pytest.raises(EngineError, match="refused 'boardsize 6': unacceptable size"):
             engine.choose(Position.start(6))
-    assert all_gone([engine.process.pid])
+    assert all_gone([engine.pid])
 
 
 @pytest.mark.parametrize("plies", [8, 30, 50])
@@ -93,3 +95,11 @@ def shown_board(text: str) -> str:
 def test_an_invalid_option_is_told_in_the_words_of_the_engine() -> None:
     with pytest.raises(EngineError, match="gtp-rhino exited with code 1 .*invalid argument for option"):
         GtpEngine((rhino_command()[0], "-l", "9"))
+
+
+def test_the_example_of_the_documentation_runs() -> None:
+    text = (REPOSITORY / "docs" / "engines.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+    names: dict[str, object] = {}
+    exec(code, names)
+    assert np.asarray(names["moves"]).tolist() == [parse_square("g8")]

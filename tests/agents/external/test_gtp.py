@@ -109,4 +109,6 @@ def test_an_agent_refuses_limits_that_are_none() -> None:
     for limits in ({"movetime": 0.0}, {"timeout": -1.0}, {"timeout": float("nan")}):
         with pytest.raises(ValueError, match="expected a positive number of seconds"):
             gtp_agent(command, **limits)
+    with pytest.raises(ValueError, match="movetime=60.0: expected less than the timeout, 60 seconds"):
+        gtp_agent(command, movetime=60.0)
     assert gtp_agent(command, movetime=0.5).name == f"gtp:{command},movetime=0.5"

@@ -119,11 +119,21 @@ def test_boards_of_every_size_that_the_agent_plays() -> None:
     assert ask(server, "gogui-rules_board_size", "boardsize 4", "gogui-rules_board", "boardsize 10", "boardsize x") == [
         "= 6",
         "=",
-        "=\n. . . .\n. O X .\n. X O .\n. . . .",
+        "=\n. . . .\n. X O .\n. O X .\n. . . .",
         "? unacceptable size",
         "? unacceptable size",
     ]
     assert ask(serving("alpha_beta:evaluation=ntuple,depth=1"), "boardsize 6") == ["? unacceptable size"]
+
+
+def test_the_board_for_gogui_begins_with_the_last_row() -> None:
+    assert ask(serving(), "play b d3", "gogui-rules_board")[1].split("\n")[1:] == [
+        *[". . . . . . . ."] * 3,
+        ". . . X O . . .",
+        ". . . X X . . .",
+        ". . . X . . . .",
+        *[". . . . . . . ."] * 2,
+    ]
 
 
 def test_the_board_is_shown_with_its_first_row_on_top() -> None:

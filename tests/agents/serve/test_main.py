@@ -61,7 +61,7 @@ def make_failing() -> FailingAgent:
 def test_the_depth_that_nboard_sets_reaches_the_agent(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(REPOSITORY)
     with NBoardEngine(serve("--protocol", "nboard", "--agent", "mcts:simulations={depth}"), depth=5) as engine:
-        engine.process.send("set depth 7")
+        engine.send("set depth 7")
         assert engine.synchronize()[0].startswith("set myname mcts:")
 
 
