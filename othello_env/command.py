@@ -272,8 +272,9 @@ class Progress:
             print(line, flush=True)  # noqa: T201
 
     def close(self) -> None:
-        """Stop drawing."""
+        """Draw the last state, and stop."""
         if self._bar is not None:
+            self._bar.refresh()
             self._bar.close()
         elif self._shown > self._created:
             print(file=sys.stderr)  # noqa: T201
