@@ -36,7 +36,6 @@ EXTRA_OF: Final = {
     "scipy": "train",
     "tensorboard": "train",
     "tqdm": "train",
-    "tyro": "train",
     "torch": "torch",
 }
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from operator import index
 from typing import ClassVar, Final
@@ -15,6 +16,14 @@ from othello_env.squares import PASS_TOKENS, format_square, parse_square, pass_s
 
 # After this many draws a game of the wanted length that is not over is taken not to exist.
 _RANDOM_TRIES: Final = 100
+
+# One piece of a transcript. A hyphen between two squares separates them, one that stands alone is a pass.
+_PIECE: Final = re.compile(
+    r"(?P<space>[\s,]+)|(?P<square>[A-Za-z][0-9])"
+    rf"|(?P<pass>(?ai:{'|'.join(PASS_TOKENS)})|(?<!\S)-(?!\S))"
+    r"|(?P<number>[0-9]{1,3})\s*\.+"
+    r"|(?P<separator>(?<=[A-Za-z0-9])-(?=[A-Za-z]))"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,26 +55,21 @@ class Game:
 
     @classmethod
     def parse(cls, text: str, start: Position | None = None) -> Game:
-        """Read a transcript such as "f5d6c3", in either case, with or without white space.
+        """Read a transcript such as "f5d6c3" or "1. f5 d6 2. c3", in either case, with or without white space and move numbers.
 
-        Written passes (`pass`, `pa`, `ps`, `--`, `@@`) are accepted where a pass is forced or the game is over, and need not be
-        there. Raises `RecordFormatError` with the character for anything else, `IllegalMoveError` with the number of the move.
+        Written passes (see `PASS_TOKENS`) are accepted where a pass is forced or the game is over, and need not be there. Raises
+        `RecordFormatError` with the character for anything else, `IllegalMoveError` with the number of the move.
         """
         start = start or Position.start()
-        squares = parse_transcript(text, start.board_size)
+        written = parse_transcript(text, start.board_size)
+        squares = [square for _, square in written]
         is_pass = pass_square(start.board_size)
-        game = cls(tuple(square for _, square in squares if square != is_pass), start)
-        positions = game.positions()
-        number, passed = 0, start.must_pass
-        for place, square in squares:
-            if square != is_pass:
-                number += 1
-                passed = positions[number].side_to_move == positions[number - 1].side_to_move
-            elif passed or positions[number].is_over:
-                passed = False
-            else:
-                side = COLOR_NAMES[positions[number].side_to_move]
-                raise RecordFormatError(f"transcript, character {place}: a pass, but {side} can move before move {number + 1}")
+        game = cls(tuple(square for square in squares if square != is_pass), start)
+        unforced = game.find_unforced_pass(squares)
+        if unforced is not None:
+            number = sum(square != is_pass for square in squares[:unforced])
+            side = COLOR_NAMES[game.positions()[number].side_to_move]
+            raise RecordFormatError(f"transcript, character {written[unforced][0]}: a pass, but {side} can move before move {number + 1}")
         return game
 
     @classmethod
@@ -94,6 +98,24 @@ class Game:
         """The position before each move and after the last one, each with forced passes made: one more than there are moves."""
         return self._positions
 
+    def find_unforced_pass(self, squares: Sequence[int]) -> int | None:
+        """Return the index of the first written pass that the rules do not force; None where there is none.
+
+        squares: the moves of this game with written passes between them. A forced pass may be written once or not at all; after
+        the end of the game any number of passes is accepted.
+        """
+        is_pass = pass_square(self.start.board_size)
+        number, passed = 0, self.start.must_pass
+        for place, square in enumerate(squares):
+            if square != is_pass:
+                number += 1
+                passed = self._positions[number].side_to_move == self._positions[number - 1].side_to_move
+            elif passed or self._positions[number].is_over:
+                passed = False
+            else:
+                return place
+        return None
+
     @property
     def final(self) -> Position:
         """The position after the last move."""
@@ -107,18 +129,35 @@ class Game:
 def parse_transcript(text: str, board_size: int) -> list[tuple[int, int]]:
     """The squares and passes of a transcript, each with the number of its first character, from 1; nothing is played.
 
-    Raises `RecordFormatError` with the character for what is neither a square of the board, a pass, nor white space.
+    Move numbers count pairs of moves ("1. f5 d6 2. c3") or single moves ("1. f5 d6 3. c3"); passes may count or not. A comma, or a
+    hyphen between two squares, separates moves; a hyphen alone is a pass. Raises `RecordFormatError` with the character for a number
+    that does not count the moves before it, and for whatever else is neither a square of the board, a pass, nor white space.
     """
     squares: list[tuple[int, int]] = []
-    place = 0
+    num_placed, place = 0, 0
     while place < len(text):
-        if text[place].isspace():
-            place += 1
-            continue
-        token = next((t for t in PASS_TOKENS if text[place : place + len(t)].lower() == t), text[place : place + 2])
+        piece = _PIECE.match(text, place)
+        token = piece[0] if piece else text[place : place + 2]
         try:
-            squares.append((place + 1, parse_square(token, board_size)))
+            if piece is None or piece["square"]:
+                squares.append((place + 1, parse_square(token, board_size)))
+                num_placed += 1
+            elif piece["pass"]:
+                squares.append((place + 1, pass_square(board_size)))
+            elif piece["number"]:
+                check_move_number(int(piece["number"]), len(squares), num_placed)
         except RecordFormatError as error:
             raise RecordFormatError(f"transcript, character {place + 1}: {error}") from None
         place += len(token)
     return squares
+
+
+def check_move_number(number: int, num_written: int, num_placed: int) -> None:
+    """Raise `RecordFormatError` for a move number that does not count the moves before it.
+
+    num_written: written moves before it, passes among them. num_placed: moves before it without passes. Files number pairs of moves
+    or single moves, and count passes or not.
+    """
+    due = sorted({num_written // 2 + 1, num_written + 1, num_placed // 2 + 1, num_placed + 1})
+    if number not in due:
+        raise RecordFormatError(f"move number {number} after {num_written} moves: expected {' or '.join(map(str, due))}")

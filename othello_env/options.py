@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import inspect
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from operator import index
 from typing import Any, Final, Literal
 
@@ -75,9 +75,8 @@ def check_reset_options(name: str, options: object, known: tuple[str, ...]) -> M
     return options
 
 
-def _nearest(name: str, names: Iterable[str]) -> str:
+def _nearest(name: str, names: Sequence[str]) -> str:
     """The end of a message about an unknown name: the most similar one, if any, and all that exist."""
-    names = list(names)
     similar = difflib.get_close_matches(name, names, 1)
     question = f"; did you mean {similar[0]!r}?" if similar else ";"
     return f"{question} expected one of {', '.join(names)}"

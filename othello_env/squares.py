@@ -14,7 +14,7 @@ from othello_env.errors import RecordFormatError
 
 BOARD_SIZES: Final = (4, 6, 8)
 PASS: Final = 64
-PASS_TOKENS: Final = ("pass", "pa", "ps", "--", "@@")
+PASS_TOKENS: Final = ("pass", "pa", "ps", "pp", "--", "@@@@", "@@")
 
 
 def check_board_size(board_size: SupportsIndex) -> int:
@@ -56,7 +56,8 @@ def parse_square(name: str, board_size: int = 8) -> int:
         if 0 <= column < board_size and 0 <= row < board_size:
             return row * board_size + column
     last = format_square(board_size**2 - 1, board_size)
-    raise RecordFormatError(f"{name!r} names no square: expected a1 to {last}, or a pass as one of {', '.join(PASS_TOKENS)}")
+    shown = name if len(name) <= 40 else f"{name[:40]}..."
+    raise RecordFormatError(f"{shown!r} names no square: expected a1 to {last}, or a pass as one of {', '.join(PASS_TOKENS)}")
 
 
 def read_action(action: Any) -> int:

@@ -36,10 +36,8 @@ def restore_generator(state: Any, replaced: np.random.Generator | None) -> np.ra
     replaced: the generator whose place it takes, if any; `spawn` goes on from that one's seeds.
     """
     try:
-        kind = getattr(np.random, state["bit_generator"])
-        if not issubclass(kind, np.random.BitGenerator):
-            raise TypeError(f"{kind!r} is not a BitGenerator")
-        return _generator(kind, state, replaced)
+        kinds = {kind.__name__: kind for kind in np.random.BitGenerator.__subclasses__()}
+        return _generator(kinds[state["bit_generator"]], state, replaced)
     except Exception as error:  # NumPy has no single error for values that do not fit
         raise ValueError(f"state of the random generator: {type(error).__name__}: {error}") from None
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from agents import Agent, make_agent
-from agents.base import AfterstateAgent, best_afterstates, check_board_size, groups_of
+from agents.base import TIE, WON, AfterstateAgent, best_afterstates, check_board_size, groups_of, set_results
 from othello_env import PASS, Position, PositionBatch
 from othello_env.squares import BOARD_SIZES
 from tests.agents.ntuple.test_network import network_of
@@ -149,3 +149,19 @@ def test_a_policy_value_network_plays_on_its_board_size_alone(simulations: int, 
     check_board_size(agent, 6)
     with pytest.raises(ValueError, match="plays on board_size 6, not 8"):
         check_board_size(agent, 8)
+
+
+def test_values_are_tied_within_the_tolerance_alone() -> None:
+    rows = np.zeros(2, dtype=np.int64)
+    for difference, tied in ((0.5 * TIE, True), (2 * TIE, False)):
+        chosen = {int(best_afterstates(rows, np.array([1.0, 1.0 + difference]), rng=np.random.default_rng(n))[0]) for n in range(30)}
+        assert chosen == ({0, 1} if tied else {1})
+
+
+def test_results_replace_the_values_of_finished_games() -> None:
+    # Black's a1 ends the game with three discs to White's number of discs on the last row.
+    ends = [Position.parse("-OX" + "-" * (61 - white) + "O" * white + " X") for white in (0, 3, 4)]
+    after = PositionBatch.from_positions([Position.start(), *ends]).afterstates()
+    values = np.full(len(after), 0.25)
+    set_results(values, after)
+    assert values.tolist() == [0.25] * 4 + [WON + 3, 0, -WON - 1]

@@ -1,4 +1,4 @@
-"""The examples of othello_env/adapters/README.md, run against the real libraries; those that are not installed skip."""
+"""The examples of docs/guides, run against the real libraries; those that are not installed skip."""
 
 from __future__ import annotations
 
@@ -15,8 +15,11 @@ from tests.conftest import REPOSITORY
 
 pytestmark = pytest.mark.frameworks
 
-TEXT = (REPOSITORY / "othello_env" / "adapters" / "README.md").read_text(encoding="utf-8")
-EXAMPLES = dict(re.findall(r"```python (\w+)\n(.*?)```", TEXT, flags=re.DOTALL))
+GUIDES = sorted((REPOSITORY / "docs" / "guides").glob("*.md"))
+# The one Python block of each guide that has one.
+EXAMPLES = {
+    path.stem: block for path in GUIDES for block in re.findall(r"```python\n(.*?)```", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+}
 
 
 class Counts:
@@ -63,7 +66,7 @@ def counts(monkeypatch: pytest.MonkeyPatch) -> Counts:
 
 def run(name: str) -> dict[str, Any]:
     namespace: dict[str, Any] = {"__name__": "__main__"}
-    exec(compile(EXAMPLES[name], f"README.md, {name}", "exec"), namespace)
+    exec(compile(EXAMPLES[name], f"docs/guides/{name}.md", "exec"), namespace)
     return namespace
 
 
@@ -77,12 +80,12 @@ def check(counts: Counts, steps: int) -> None:
 
 
 def test_every_example_is_run_by_a_test() -> None:
-    assert list(EXAMPLES) == ["torch", "sb3", "workers", "tianshou", "torchrl", "rllib"]
+    assert sorted(EXAMPLES) == ["pytorch", "rllib", "stable-baselines3", "tianshou", "torchrl", "workers"]
 
 
 def test_plain_pytorch_plays_many_games(counts: Counts) -> None:
     pytest.importorskip("torch")
-    run("torch")
+    run("pytorch")
     check(counts, 25_000)
 
 
@@ -134,7 +137,7 @@ def share_won(model: Any, color: Any, games: int) -> float:
 
 def test_sb3_learns_to_beat_the_random_opponent_with_both_colours(capsys: pytest.CaptureFixture[str]) -> None:
     contrib = pytest.importorskip("sb3_contrib")
-    namespace = run("sb3")
+    namespace = run("stable-baselines3")
     model = namespace["model"]
     assert model.num_timesteps >= 200_000
     logged = [float(value) for value in re.findall(r"ep_rew_mean +\| (\S+)", capsys.readouterr().out)]

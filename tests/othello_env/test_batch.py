@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -323,5 +324,8 @@ def test_a_batch_is_observed_as_its_positions_are(layout: Any, board_size: int, 
 def test_an_unknown_layout_is_refused() -> None:
     with pytest.raises(ValueError, match="channels 'none': expected one of last, first"):
         PositionBatch.start(1).observe(channels="none")  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match=r"PositionBatch.observe: unexpected argument 'chanels'; did you mean 'channels'\?"):
+    message = (
+        "PositionBatch.observe: unexpected argument 'chanels'; did you mean 'channels'? expected one of channels, dtype, flat, legal_plane"
+    )
+    with pytest.raises(TypeError, match=f"^{re.escape(message)}$"):
         PositionBatch.start(1).observe(chanels="first")  # type: ignore[call-arg]

@@ -143,7 +143,7 @@ def test_the_random_opponent_chooses_each_legal_move_equally_often() -> None:
 
 
 @pytest.mark.parametrize("make", ENVIRONMENTS)
-@pytest.mark.parametrize("opponent", ["greedy", "Random", 5, object(), [], Recorder, {"select_moves": 1}])
+@pytest.mark.parametrize("opponent", ["greedy", "Random", 5, object(), [], np.zeros(3), Recorder, {"select_moves": 1}])
 def test_what_cannot_be_an_opponent_is_refused(make: Any, opponent: Any) -> None:
     expected = r"^opponent .*: expected 'random', an agent \(an object with select_moves\(positions, rng\)\), or a function"
     with pytest.raises(ValueError, match=expected):

@@ -40,9 +40,10 @@ _READ_FORMATS: Final = (1, FORMAT)
 # Reasons that format 1 has under another name.
 _EARLIER_REASONS: Final = {"rubbish": "invalid output"}
 
-# Larger numbers of games and of seconds are damage.
+# Larger numbers of games, of seconds and of bytes in a line are damage.
 _MAX_GAMES: Final = 1 << 27
 _MAX_SECONDS: Final = 1e9
+_MAX_LINE: Final = 1 << 24
 
 Reason = Literal["played out", AgentFault, "timeout", "died"]
 """The reason why a game ended: by its rules; or, for the side that lost it, by a fault of the agent: see `AgentFault`, an answer that
@@ -158,10 +159,12 @@ def read_journal(path: Path) -> Iterator[dict[str, Any] | GameRecord]:
     first_of_pair: dict[int, GameRecord] = {}
     players: set[str] = set()
     with path.open("rb") as file:
-        for number, line in enumerate(file, 1):
+        for number, line in enumerate(iter(lambda: file.readline(_MAX_LINE), b""), 1):
+            place = f"{path}, line {number}"
+            if len(line) == _MAX_LINE:
+                raise RecordFormatError(f"{place}: {_MAX_LINE} bytes or more")
             if not line.endswith(b"\n"):
                 return
-            place = f"{path}, line {number}"
             entry = _parse_line(line, place)
             if isinstance(entry, GameRecord):
                 seen.extend(bytes(max(0, entry.game + 1 - len(seen))))

@@ -156,7 +156,8 @@ class Match:
         complete = self._boards
         num_before = sum(map(len, complete))
         openings = self._openings[:num_before]
-        if self._batch is not None:
+        # After Ctrl-C at any moment: a batch counts once, also if it was interrupted while it was put with the finished ones.
+        if self._batch is not None and len(self._boards) < self._num_batches:
             ended_mask = ~self._batch.running_mask.reshape(2, -1).any(axis=0)
             complete = [*complete, self._boards_of(self._batch)[ended_mask]]
             openings = openings + [self._openings[num_before + pair] for pair in np.flatnonzero(ended_mask).tolist()]

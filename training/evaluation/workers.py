@@ -264,10 +264,15 @@ Task = Block | str
 
 @dataclass(slots=True)
 class _Worker:
-    """A process, and what it is doing: the task, what it has last said that it does, and until when it must have said more."""
+    """A worker process.
+
+    task, alone, progress: what it plays, whether one by one, and how far that is. doing: its last message on what it does. deadline: until
+    when the next message must come. is_fresh: whether it has finished no task yet.
+    """
 
     process: Any
     connection: Connection
+    is_fresh: bool = True
     task: Task | None = None
     alone: bool = False
     progress: BlockProgress | None = None
@@ -418,6 +423,7 @@ class WorkerPool:
 
     def _release(self, worker: _Worker) -> None:
         worker.task, worker.progress, worker.doing, worker.deadline = None, None, None, float("inf")
+        worker.is_fresh = False
 
     def _refuse(self, worker: _Worker, failure: BuildFailure) -> None:
         """Refuse an agent whose construction raises: before the games, or for the rest of them if it could be constructed before."""
@@ -437,7 +443,8 @@ class WorkerPool:
         ended = f"its process ended, exit code {code}"
         assert task is not None
         if isinstance(doing, Building):
-            self._build_deaths[doing.player] += reason == "died"
+            # In a worker that has played before, another agent may have left something behind that ends the process.
+            self._build_deaths[doing.player] += reason == "died" and worker.is_fresh
             if reason == "timeout" or self._build_deaths[doing.player] >= _MAX_BUILD_DEATHS:
                 detail = f"no answer in {self._build_seconds:g} s" if reason == "timeout" else ended
                 self._unusable[doing.player] = Fault(reason, f"{doing.stage}: {detail}")

@@ -216,6 +216,11 @@ def dying_later() -> Agent:
     return Faulty("dying_later", fail)
 
 
+def slow_construction() -> Agent:
+    time.sleep(1.5)
+    return make_agent("greedy")
+
+
 def slow_at_first() -> Agent:
     return _SlowAtFirst()
 

@@ -15,6 +15,7 @@ import pytest
 from othello_env import Game, Position, RecordFormatError
 from tests.conftest import REPOSITORY
 from tests.training.evaluation.commands import stopped_line
+from training.evaluation import journal as journal_module
 from training.evaluation.journal import FORMAT, JOURNAL, GameRecord, Journal, count_lines, find_journal, main, read_journal
 from training.evaluation.openings import load_games
 
@@ -182,6 +183,19 @@ def test_damage_is_named_with_its_line(tmp_path: Path, line: str) -> None:
     assert time.monotonic() - started < 5
     with Journal(path):  # and it does not stop a tournament from looking at its last line
         pass
+
+
+def test_a_line_without_end_does_not_fill_the_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(journal_module, "_MAX_LINE", 1000)
+    path = tmp_path / "games.jsonl"
+    write(path, 2)
+    sound = path.read_bytes()
+    path.write_bytes(sound + b"x" * 999)
+    assert games_of(path) == [0, 1]  # the rest of a line that was cut short
+    for rest in (b"x" * 1000, b"x" * 5000 + b"\n"):
+        path.write_bytes(sound + rest)
+        with pytest.raises(RecordFormatError, match="line 4: 1000 bytes or more"):
+            games_of(path)
 
 
 def test_faults_lose_games_at_any_disc_difference(tmp_path: Path) -> None:

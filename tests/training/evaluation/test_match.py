@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -14,9 +15,11 @@ from agents import Agent, make_agent
 from agents.base import Moves
 from othello_env import Game, Position, PositionBatch
 from othello_env.agent import AgentError
+from othello_env.command import Progress
 from tests.conftest import REPOSITORY
 from tests.training.evaluation import faulty_agents
 from tests.training.evaluation.commands import stopped_line
+from training.evaluation import match
 from training.evaluation.journal import JOURNAL, GameRecord, read_journal
 from training.evaluation.match import Match, format_results, main, play_match
 from training.evaluation.openings import SOURCES, OpeningBook, random_openings
@@ -94,10 +97,13 @@ def test_batches_grow_from_the_first_to_the_largest_size() -> None:
             sizes.append(len(positions))  # one of the two games of each pair
         return first_legal(positions, rng)
 
-    match = Match(Scripted("one", note), Scripted("two"), [Position.start()] * 30, batch_size=16, first_batch_size=4)
+    play_out(Match(Scripted("one", note), Scripted("two"), [Position.start()] * 30, batch_size=16, first_batch_size=4))
+    assert sizes == [2, 4, 8, 8, 8]
+
+
+def play_out(match: Match) -> None:
     while match.step():
         pass
-    assert sizes == [2, 4, 8, 8, 8]
 
 
 def test_a_match_in_progress_has_the_result_of_its_complete_pairs() -> None:
@@ -121,6 +127,21 @@ def test_a_match_in_progress_has_the_result_of_its_complete_pairs() -> None:
     assert match.result.disc_differences.tolist() == whole.disc_differences.tolist()
     assert match.result.distinct_pairs == whole.distinct_pairs
     assert not match.step()
+
+
+def test_a_batch_counts_once_wherever_a_match_is_interrupted() -> None:
+    class Interrupting(list[Any]):
+        def append(self, item: Any) -> None:
+            super().append(item)
+            raise KeyboardInterrupt
+
+    openings = [Position.start()] * 4
+    match = Match(make_agent("random"), make_agent("random"), openings, batch_size=4)
+    match._boards = Interrupting()
+    with pytest.raises(KeyboardInterrupt):
+        play_out(match)
+    assert match.result.games == 4
+    assert match.result.disc_differences.tolist() == play_match(*match._agents, openings, batch_size=4).disc_differences[:2].tolist()
 
 
 def test_games_are_told_when_they_end() -> None:
@@ -349,6 +370,30 @@ def test_the_command_refuses_a_wrong_argument_in_one_line(
     line = stopped_line(main, arguments, capsys)
     assert line.startswith("match: ")
     assert message in line
+
+
+def test_the_command_shows_the_moves_and_the_score_so_far(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    shown: list[tuple[float, str]] = []
+
+    class Recorder(Progress):
+        def update(self, amount: float = 1) -> None:
+            super().update(amount)
+            shown.append((self.done, self._note))
+
+    monkeypatch.setattr(match, "Progress", Recorder)
+    monkeypatch.setattr(match, "_SHOW_SECONDS", 0.0)
+    monkeypatch.setattr(match, "_SCORE_SECONDS", 0.0)
+    main(["positional", "random", "--games", "80", "--openings", "start"])
+    moves = [done for done, _ in shown]
+    assert len(set(moves)) > 200
+    assert moves == sorted(moves)
+    assert (moves[0], moves[-1]) == (4, 80 * 60)
+    notes = list(dict.fromkeys(note for _, note in shown))
+    assert notes[0] == ""
+    assert all(re.fullmatch(r"score [01]\.\d{3} after \d+ games", note) for note in notes[1:])
+    assert {"4", "12", "28"} <= {note.split()[-2] for note in notes[1:]}
+    score = capsys.readouterr().out.splitlines()[1].split()[6]
+    assert 0.5 < float(score) <= 1
 
 
 def test_a_refused_match_leaves_no_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

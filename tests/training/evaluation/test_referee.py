@@ -45,6 +45,13 @@ def test_games_are_played_to_their_ends_with_both_colors() -> None:
         assert min(record.seconds) > 0
 
 
+def test_the_first_player_has_black_in_even_games_and_each_opening_comes_twice() -> None:
+    pairs = pairs_of(2)
+    assert [pairs.colors(game) for game in pairs.games] == [("first", "second"), ("second", "first")] * 2
+    assert [pairs.opening(game) for game in pairs.games] == [opening for opening in pairs.openings for _ in range(2)]
+    assert pairs.games == range(40, 44)
+
+
 def test_the_score_is_that_of_a_match() -> None:
     pairs, agents = pairs_of(40), (make_agent("positional"), make_agent("heuristics"))
     records = played(pairs, *agents)
@@ -82,6 +89,25 @@ def test_a_faulty_agent_loses_those_games_in_which_it_fails(faulty: Callable[[],
         assert record.detail.startswith(detail)
         assert record.black_score == (0.0 if record.black == "faulty" else 1.0)
         assert record.replayed().final.empties <= faulty_agents.EMPTIES
+
+
+def test_each_call_of_an_agent_is_told_before_with_the_game_if_it_is_one() -> None:
+    asked: list[Asking] = []
+    finished: list[GameRecord] = []
+    play_pairs(pairs_of(3), (make_agent("random"), make_agent("greedy")), finished=finished.append, asking=asked.append)
+    together = [asking for asking in asked if asking.num_positions > 1]
+    assert {(asking.game, asking.moves) for asking in together} == {(-1, "")}
+    assert {asking.player for asking in together} == {"first", "second"}
+    assert together[0] == Asking("first", 3, -1, "")
+    moves = {record.game: record.moves for record in finished}
+    alone = [asking for asking in asked if asking.num_positions == 1]
+    assert all(moves[asking.game].startswith(asking.moves) and asking.moves for asking in alone)
+    assert sum(asking.num_positions for asking in asked) == sum(map(len, moves.values())) // 2
+
+
+def test_seconds_are_kept_to_the_microsecond() -> None:
+    for record in played(pairs_of(2), make_agent("random"), make_agent("random")).values():
+        assert all(seconds == round(seconds, 6) > 0 for seconds in record.seconds)
 
 
 def test_agents_cannot_change_the_games() -> None:

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import random
+import re
 import shlex
 import subprocess
 import sys
@@ -183,7 +185,8 @@ def test_the_command_plays_resumes_and_prints_ratings(tmp_path: Path, capsys: py
         (["random", "ntuple", "--out", "x", "--board-size", "6"], "ntuple plays on board_size 8, not 6"),
         (["random", "ntuple", "--out", "x", "--board-size", "4", "--workers", "0", "--openings", "start"], "ntuple plays on board_size 8"),
         (["random", f"factory:{FAULTY}:impossible", "--out", "x"], "RuntimeError: cannot be constructed"),
-        (["random", f"factory:{FAULTY}:no_agent", "--out", "x", "--workers", "0"], "which has no select_moves"),
+        (["random", f"factory:{FAULTY}:no_agent", "--out", "x", "--workers", "0"], "expected an agent"),
+        (["random", f"factory:{FAULTY}:nameless", "--out", "x"], "expected an agent, with a name"),
         (["random", "greedy", "--out", "x", "--seed", "-1"], "argument --seed: '-1'"),
         (["random", "greedy", "--out", "x", "--build-seconds", "0"], "build_seconds 0.0: must be positive"),
         (["random", "greedy", "--out", "x", "--anchor", "random"], "anchor 'random'"),
@@ -443,3 +446,20 @@ def interrupting() -> Agent:
         return moves
 
     return faulty_agents.Faulty("interrupting", fail, empties=64)
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("terminal", ["xterm", "dumb"])
+def test_the_bar_needs_no_escape_sequences(terminal: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = Terminal()
+    monkeypatch.setattr(sys, "stderr", shown)
+    monkeypatch.setenv("TERM", terminal)
+    monkeypatch.setattr("training.evaluation.tournament._SHOW_SECONDS", 0.0)
+    main(["random", "greedy", "--games", "20", "--workers", "0", "--out", str(tmp_path / "out")])
+    assert "\x1b" not in shown.getvalue()
+    assert "20/20 [" in shown.getvalue()
+    assert re.search(r"games/s, (greedy|random) [01]\.\d{3}, (greedy|random) [01]\.\d{3}", shown.getvalue())
