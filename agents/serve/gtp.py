@@ -17,8 +17,10 @@ from agents.base import Agent, check_board_size
 from agents.serve.analysis import Searcher, analyze, format_pv
 from othello_env.agent import AgentError, ask_agent
 from othello_env.batch import PositionBatch
+from othello_env.command import one_line
 from othello_env.errors import IllegalMoveError, RecordFormatError
 from othello_env.position import BLACK, COLOR_NAMES, WHITE, Position
+from othello_env.records import read_records
 from othello_env.rendering.text import render_text
 from othello_env.squares import format_square, parse_square, pass_square
 
@@ -63,6 +65,7 @@ class GtpServer:
             "showboard": lambda _: "\n" + render_text(self._position),
             "list_games": lambda _: _GAME,
             "set_game": self._set_game,
+            "loadsgf": self._load_sgf,
             "setup_board": self._setup_board,
             "grhino-setup_board": self._setup_board,
             "gogui-rules_game_id": lambda _: _GAME,
@@ -135,6 +138,20 @@ class GtpServer:
         except ValueError as error:
             raise _Refused(f"syntax error: {error}") from None
         self._positions = [position.resolve_pass()]
+        return ""
+
+    def _load_sgf(self, words: list[str]) -> str:
+        """Load a game, up to the move of a number if one is given, as in Go: the position before that move."""
+        number = int(words.pop()) if len(words) > 1 and words[-1].isdecimal() else None
+        try:
+            record = next(read_records(" ".join(words), format="sgf"), None)
+            if record is None:
+                raise ValueError("it contains no game")
+            positions = list(record.game.positions())
+            check_board_size(self._agent, positions[0].board_size)
+        except (OSError, ValueError) as error:
+            raise _Refused(f"cannot load file: {one_line(error)}") from None
+        self._positions = positions if number is None else positions[: max(1, number)]
         return ""
 
     def _play(self, words: list[str]) -> str:

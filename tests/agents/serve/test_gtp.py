@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from agents import Agent, make_agent
 from agents.serve.gtp import GtpServer
 from othello_env import Game, Position
+from othello_env.records import GameRecord, write_records
 from othello_env.squares import format_square
 from tests.agents.external.test_gtp import PASSES
 
@@ -112,6 +114,22 @@ def test_positions_are_set_up_and_scored_with_the_empties_to_the_winner() -> Non
     assert ask(server, "gogui-rules_final_result")[0].startswith("= X 12  O 12  draw")
     assert ask(server, "clear_board", "final_score") == ["=", "? cannot score"]
     assert ask(server, "setup_board XO")[0].startswith("? syntax error")
+
+
+def test_a_game_is_loaded_from_a_file(tmp_path: Path) -> None:
+    game = Game.parse("f5d6c3d3c4")
+    file = tmp_path / "a game.sgf"
+    write_records(file, [GameRecord(game)])
+    server = serving()
+    assert ask(server, f"loadsgf {file}") == ["="]
+    assert server._position == game.final
+    assert ask(server, f"loadsgf {file} 3") == ["="]
+    assert server._position == game.positions()[2]
+    assert ask(server, "undo") == ["="]
+    (tmp_path / "empty.sgf").touch()
+    for bad in (tmp_path / "missing.sgf", tmp_path / "empty.sgf", tmp_path, ""):
+        assert ask(server, f"loadsgf {bad}")[0].startswith("? cannot load file: ")
+    assert server._position == game.positions()[1]
 
 
 def test_boards_of_every_size_that_the_agent_plays() -> None:
