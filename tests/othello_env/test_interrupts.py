@@ -152,6 +152,8 @@ for _kind in VECTORS:
     CASES[f"{_kind}, first set_state"] = Case(_kind, set_state, None)
 
 
+# Environments of Gymnasium 1.1 have a `__del__`, and Python goes on where that is interrupted.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("stride", [23, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_an_interruption_leaves_the_state_before_or_after(case: Case, stride: int, monkeypatch: pytest.MonkeyPatch) -> None:
