@@ -124,7 +124,7 @@ def test_damaged_files_raise_their_own_error_only(form: str, num_inputs: int, tm
     path = tmp_path / ("damaged.wtb" if form == "wthor" else "damaged")
     path.write_bytes(data)
     games = {record.game for record in read_records(path, form)}
-    num_errors = 0
+    num_errors = num_unnoticed = 0
     for number in range(num_inputs):
         path.write_bytes(DAMAGES[number % len(DAMAGES)](data, rng))
         errors: list[RecordFormatError] = []
@@ -140,10 +140,16 @@ def test_damaged_files_raise_their_own_error_only(form: str, num_inputs: int, tm
             assert "\n" not in str(error)
             assert len(str(error)) < 600
         if form in REDUNDANT and not errors:
-            strange = [record for record in found if record.game not in games and record.is_complete and not record.contradictions()]
-            assert strange == [], f"input {number} shows no sign of its damage"
+            num_unnoticed += any(is_unnoticed(record, games) for record in found)
         num_errors += bool(errors)
     assert num_errors > num_inputs / 4
+    # A cut may take whole moves out and leave a legal game with the same result: no format can know.
+    assert num_unnoticed <= num_inputs / 1000
+
+
+def is_unnoticed(record: GameRecord, games: set[Game]) -> bool:
+    """Whether a record has another game than was written, and nothing shows it: it is over, with the result that is recorded."""
+    return record.game not in games and record.is_complete and record.result is not None and not record.contradictions()
 
 
 # Much of one sign: what a reader has to look at again and again would take time that grows with the square of its number.
