@@ -202,6 +202,7 @@ def test_the_time_left_does_not_count_what_was_before_the_clock_was_restarted(wi
     now = [1000.0]
     monkeypatch.setattr("time.monotonic", lambda: now[0])
     if with_tqdm:
+        pytest.importorskip("tqdm")
         monkeypatch.setattr("tqdm.std.time", lambda: now[0])
     else:
         monkeypatch.setitem(sys.modules, "tqdm", None)
