@@ -53,6 +53,10 @@ def _generated() -> dict[str, str | bytes]:
     return pages
 
 
+# Started by the project itself, not by users.
+_INTERNAL = {"agents.external.guard"}
+
+
 def command_modules() -> list[str]:
     """The modules that `python -m` runs, in the order of their packages."""
     found = []
@@ -60,7 +64,7 @@ def command_modules() -> list[str]:
         for path in sorted((ROOT / package).rglob("*.py")):
             if path.name == "__main__.py" or 'if __name__ == "__main__":' in path.read_text(encoding="utf-8"):
                 found.append(".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__main__"))
-    return found
+    return [module for module in found if module not in _INTERNAL]
 
 
 def _help(module: str) -> str:
