@@ -18,6 +18,8 @@ from othello_env import compiled
 from othello_env.bitboard import FULL, Bits
 from othello_env.compiled import (
     GEOMETRY,
+    Int,
+    Real,
     Square,
     Word,
     inlined,
@@ -162,7 +164,7 @@ def flips_at(own: Word, opp: Word, square: Square) -> Word:
 
 
 @inlined
-def final_score(own: Word, opp: Word, board: Word, to_winner: int) -> Any:
+def final_score(own: Word, opp: Word, board: Word, to_winner: int) -> Int:
     """The score of a finished game from the view of `own`. to_winner: 1 where empty squares count for the winner, else 0."""
     num_own = popcount(own)
     num_opp = popcount(opp)
@@ -182,7 +184,7 @@ def mixed_result(outcome: Number, margin: Number, num_squares: int, margin_share
 
 
 @inlined
-def result_value(own: Word, opp: Word, board: Word, margin_share: float) -> Any:
+def result_value(own: Word, opp: Word, board: Word, margin_share: float) -> Real:
     """`mixed_result` of a finished game from the view of `own`."""
     margin = final_score(own, opp, board, 1)
     outcome = np.int64(margin > 0) - np.int64(margin < 0)

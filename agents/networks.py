@@ -19,12 +19,14 @@ from torch.nn import functional
 
 from agents.device import Device
 from agents.weight_file import CheckpointError, read_weights, write_weights
-from othello_env.bitboard import BitboardArray, unpack
+from othello_env.bitboard import BitboardArray
+from othello_env.observation import ObservationFormat
 from othello_env.squares import BOARD_SIZES
 
 KIND: Final = "policy_value"
 NUM_PLANES: Final = 3
 
+_LAYOUTS: Final = {n: ObservationFormat(n, dtype="uint8", legal_plane=True) for n in BOARD_SIZES}
 _VALUE_CHANNELS: Final = 8
 _VALUE_UNITS: Final = 64
 
@@ -179,11 +181,8 @@ def from_arrays(module: nn.Module, arrays: dict[str, npt.NDArray[Any]]) -> None:
 
 def planes_of(own: BitboardArray, opp: BitboardArray, *, legal_moves: BitboardArray, board_size: int) -> Tensor:
     """Input of the network: [L, 3, n, n] uint8 of 0 and 1, in the channels-last memory format. own, opp, legal_moves: [L] uint64."""
-    num_squares = board_size**2
-    planes = np.empty((len(own), num_squares, NUM_PLANES), dtype=np.uint8)
-    for plane, squares in enumerate((own, opp, legal_moves)):
-        planes[:, :, plane] = unpack(squares, num_squares)
-    return torch.from_numpy(planes).view(len(own), board_size, board_size, NUM_PLANES).permute(0, 3, 1, 2)
+    planes = _LAYOUTS[board_size].observe_batch(own, opp, legal_moves)["observation"]
+    return torch.from_numpy(planes).permute(0, 3, 1, 2)
 
 
 def inference_copy(network: PolicyValueNetwork, device: torch.device, *, dtype: torch.dtype) -> PolicyValueNetwork:

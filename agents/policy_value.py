@@ -163,7 +163,7 @@ def play_settings(simulations: int, *, margin_share: float) -> SearchSettings:
 
 def policy_value_agent(evaluator: NetworkEvaluator, *, simulations: int, name: str = "policy_value") -> Agent:
     """Return an agent that searches, or with 0 simulations plays by the policy alone. Raises `ValueError` for fewer."""
-    if simulations < 0:
+    if not simulations >= 0:
         raise ValueError(f"simulations {simulations}: must not be negative")
     if simulations == 0:
         return PolicyAgent(name, evaluator)

@@ -2,7 +2,8 @@
 
 A spec is the name of an agent, then after a colon its file, if it takes one, and its `parameter=value` entries, separated by commas:
 `league:players/best.txt,view=black`. The name of the file may contain commas and equals signs. The signature of an agent's builder
-defines the parameters. `factory:my_package.agents:make` calls a function of the user's, see `_factory`.
+defines the parameters. `factory:my_package.agents:make` calls a function of the user's, see `_factory`. `gtp:COMMAND` and
+`nboard:COMMAND` start another program, see `agents.external`.
 """
 
 from __future__ import annotations
@@ -18,6 +19,9 @@ from types import ModuleType, NoneType, UnionType
 from typing import Any, Final, Literal, Union, get_args, get_origin
 
 from agents.base import Agent
+from agents.external.gtp import gtp_agent
+from agents.external.nboard import nboard_agent
+from agents.external.process import is_command
 from agents.greedy import greedy_agent
 from agents.heuristics import beginner_agent, heuristics_agent
 from agents.league import league_agent
@@ -145,7 +149,7 @@ def _mcts(
 
 
 # Parameters that come first in a spec, where their name may be left out.
-_FIRST: Final = ("file", "function")
+_FIRST: Final = ("file", "function", "command")
 
 # Words that are less similar than this ratio of difflib are not suggested for one another ("gpu" and "cpu" have 0.67).
 _SIMILAR: Final = 0.7
@@ -164,6 +168,8 @@ _BUILDERS: Final[dict[str, Callable[..., Agent]]] = {
     "alpha_beta": _alpha_beta,
     "mcts": _mcts,
     "factory": _factory,
+    "gtp": gtp_agent,
+    "nboard": nboard_agent,
 }
 
 
@@ -226,9 +232,11 @@ def _parse_arguments(name: str, rest: str) -> dict[str, Any]:
     for entry in _split(rest, parameters, first):
         key, equals, text = entry.partition("=")
         if first and first not in arguments and key not in parameters:
-            misspelt = None if Path(entry).exists() else re.search("(?:^|,)([A-Za-z_-]+)=", entry)
+            misspelt = (
+                None if Path(entry).exists() or (first == "command" and is_command(entry)) else re.search("(?:^|,)([A-Za-z_-]+)=", entry)
+            )
             if misspelt and misspelt.start():
-                raise ValueError(f"no file {entry!r}, and {_unknown_parameter(misspelt[1], name)}")
+                raise ValueError(f"no {first} {entry!r}, and {_unknown_parameter(misspelt[1], name)}")
             if not misspelt:
                 key, equals, text = first, "=", entry
         if not equals:

@@ -91,6 +91,8 @@ def _check(solver: Solver, entry: ObfEntry, *, moves: bool, seconds: float | Non
         nodes = solution.nodes
         if moves and entry.scores:
             remaining = None if seconds is None else start + seconds - time.perf_counter()
+            if remaining is not None and remaining <= 0:
+                raise SearchStoppedError("no time left for the other moves")
             scores = solver.move_scores(entry.position, seconds=remaining)
             nodes += solver.nodes
             wrong_moves = {square: scores[square] for square, listed in entry.scores.items() if scores[square] != listed}

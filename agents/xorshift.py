@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
-from othello_env.compiled import inlined
+from othello_env.compiled import Real, Word, inlined
 
 _LOW_HALF: Final = np.uint64(32)
 _MANTISSA: Final = np.uint64(11)  # bits of a word that do not fit into the mantissa of a float64
 
 
 @inlined
-def next_word(state: Any) -> Any:
+def next_word(state: Word) -> Word:
     """Return the next state of Marsaglia's xorshift generator (2003), which is also its output. state: uint64, not 0."""
     state ^= state << np.uint64(13)
     state ^= state >> np.uint64(7)
@@ -21,7 +21,7 @@ def next_word(state: Any) -> Any:
 
 
 @inlined
-def mixed(word: Any) -> Any:
+def mixed(word: Word) -> Word:
     """Return a hash of a word: the finalizer of splitmix64 (Steele, Lea and Flood 2014). word: uint64."""
     word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -29,12 +29,12 @@ def mixed(word: Any) -> Any:
 
 
 @inlined
-def below(word: Any, bound: Any) -> Any:
+def below(word: Word, bound: Word) -> Word:
     """Return an integer from 0 to `bound` - 1, from a random word. bound: uint64, below 2**32."""
     return ((word >> _LOW_HALF) * bound) >> _LOW_HALF
 
 
 @inlined
-def uniform(word: Any) -> Any:
+def uniform(word: Word) -> Real:
     """Return a float64 in [0, 1), from a random word."""
     return np.float64(word >> _MANTISSA) * (1.0 / (1 << 53))

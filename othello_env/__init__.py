@@ -1,20 +1,22 @@
 """othello-env: Othello (Reversi) for reinforcement learning.
 
 `Position`, `PositionBatch` and `Game` are the rules; `othello_v0` is the PettingZoo environment. `OthelloEnv` and
-`OthelloVectorEnv` give one learner an opponent, `OthelloSelfPlayVectorEnv` is self-play in many games at once.
+`OthelloVectorEnv` give one learner an opponent, `OthelloSelfPlayVectorEnv` is self-play in batched games.
 """
 
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as _version
 
 from othello_env import othello_v0
+from othello_env.agent import Agent, AgentError
 from othello_env.backend import use_compiled, use_numpy
 from othello_env.batch import PositionBatch
-from othello_env.errors import IllegalMoveError, OpponentError, RecordFormatError
+from othello_env.errors import IllegalMoveError, RecordFormatError
 from othello_env.game import Game
 from othello_env.gym_env import OthelloEnv
 from othello_env.position import BLACK, WHITE, Position
 from othello_env.registration import register
+from othello_env.rendering import svg as _svg  # noqa: F401  (lets notebooks show positions and games)
 from othello_env.squares import PASS
 from othello_env.vector_env import OthelloSelfPlayVectorEnv, OthelloVectorEnv, sample_legal
 
@@ -22,9 +24,10 @@ __all__ = [
     "BLACK",
     "PASS",
     "WHITE",
+    "Agent",
+    "AgentError",
     "Game",
     "IllegalMoveError",
-    "OpponentError",
     "OthelloEnv",
     "OthelloSelfPlayVectorEnv",
     "OthelloVectorEnv",

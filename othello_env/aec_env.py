@@ -1,9 +1,10 @@
-"""The PettingZoo environment: a translation of `Position` into agents, observations and rewards. No rules in here."""
+"""The PettingZoo environment: it translates a `Position` into agents, observations and rewards, and holds no rules itself."""
 
 from __future__ import annotations
 
 import copy
-import operator
+from collections.abc import Mapping
+from numbers import Real
 from typing import TYPE_CHECKING, Any, Final, Literal, overload
 
 import numpy as np
@@ -15,73 +16,76 @@ from pettingzoo.utils.wrappers import OrderEnforcingWrapper
 
 from othello_env.errors import IllegalMoveError
 from othello_env.observation import Observation, ObservationFormat, ObservationOptions, state_planes, state_space
-from othello_env.options import check_switch
+from othello_env.options import START_OPTIONS, check_arguments, check_reset_options, check_switch, start_position
 from othello_env.position import Position, Scoring
 from othello_env.rendering.modes import FRAMES_PER_SECOND, RENDER_MODES, Renderer
 from othello_env.rendering.pixels import Frame
-from othello_env.reset_options import start_position
 from othello_env.rewards import Reward, RewardFunction, illegal_move_reward, reward_function
-from othello_env.squares import check_board_size, pass_square
+from othello_env.squares import check_board_size, pass_square, read_action
+from othello_env.state import check_state, copy_generator, restore_generator
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
+_NAME: Final = "othello_v0"
 AGENTS: Final = ("player_0", "player_1")  # black, white: the agent of a side is AGENTS[side]
 _SIDES: Final = {agent: side for side, agent in enumerate(AGENTS)}
 
 
 class ActionOutOfBoundsError(ValueError, AssertionError):
-    """An action that is not in the action space. An `AssertionError` too, as PettingZoo's own wrapper raises."""
+    """An action is not in the action space. An `AssertionError` too, as PettingZoo's own wrapper raises."""
 
 
 class raw_env(AECEnv[str, Observation, int]):  # noqa: N801  (PettingZoo's name)
     """Othello for two agents: "player_0" plays black and moves first, "player_1" plays white.
 
     Arguments:
-        render_mode: None; "ansi" for `render()` to give the board as text; "rgb_array" for a picture, (512, 512, 3) uint8; "human"
-            for a window that follows the game by itself.
+        render_mode: None; "ansi" for the board as text from `render()`; "rgb_array" for a picture, (512, 512, 3) uint8; "human" for a
+            window that follows the game.
         board_size: 4, 6 or 8 squares along a side (n below).
-        auto_pass: True: an agent that cannot move is skipped, so that the other may act several times in a row. False: agents
-            alternate strictly, and one that cannot move has the pass as its only action.
+        auto_pass: True: an agent that cannot move is skipped, so the other may act several times in a row. False: agents alternate
+            strictly, and the pass is the only action of an agent that cannot move.
         reward: "outcome" or "disc_difference", or a function from the final `Position` to Black's reward.
         scoring: what "disc_difference" counts: "discs" on the board, or also the "empties_to_winner".
-        channels, dtype, legal_plane, flat: the layout of the observation, see `ObservationFormat`; the defaults are below.
+        channels, dtype, legal_plane, flat: layout of the observation, see `ObservationFormat`; the defaults are below.
 
     Observation, of any agent at any time: {"observation": (n, n, 2) int8, "action_mask": (n * n + 1,) int8}. Plane 0 holds the
     observing agent's discs and plane 1 the other's; row 0 is rank 1, column 0 is file a. The mask is 1 for the actions that the
-    agent may choose now; it is all zero for an agent whose turn it is not. Once the game is over the mask of the agent selected
+    agent may choose now; it is all zero for an agent that is not to act. Once the game is over the mask of the agent selected
     has its one 1 at the pass, so a masked softmax is never over nothing.
 
-    Action: `Discrete(n * n + 1)`, the square row by row (a1 = 0, h8 = 63), then the pass (64). A pass is legal only without
-    `auto_pass`, where no square is. An illegal action raises `IllegalMoveError` here and leaves the state as it is; `env()` ends
-    the game instead, with -1.0 for the agent that chose it, -(n * n) with "disc_difference", and 0.0 for the other.
+    Action: `Discrete(n * n + 1)`, the squares row by row (a1 = 0, h8 = 63), then the pass (64). An array or tensor with one integer
+    element is an action, too. A pass is legal only without `auto_pass`, where no square is. An illegal action raises
+    `IllegalMoveError` here and leaves the state unchanged; `env()` ends the game instead, with -1.0 for the agent that chose it,
+    -(n * n) with "disc_difference", and 0.0 for the other.
 
     Reward: 0.0 until the game ends, then for both agents in the same step, adding up to zero: with "outcome" 1.0 for the winner,
     -1.0 for the loser, 0.0 for a draw; with "disc_difference" own discs minus the other's, unscaled.
 
-    End: both agents terminate as soon as neither side can move. Nothing is ever truncated by the rules.
+    End: both agents terminate as soon as neither side can move. The rules never truncate.
 
-    Infos, the same for both agents: "ply", the discs placed since `reset`; "passed", 1 if the last thing that has happened since
-    `reset` is a pass; "to_move", 0 for black and 1 for white.
+    Infos, the same for both agents: "ply", number of discs placed since `reset`; "passed", 1 if the last event since `reset` is a pass;
+    "to_move", 0 for black and 1 for white.
 
-    Reset options, unknown keys being ignored: "position", a `Position` or its text, to start from; "moves", a transcript such as
-    "f5d6", or squares as numbers or names, to play first; "random_plies", a number of random moves to play then, drawn with the
-    seed. They may be combined. A bad value raises `ValueError` and leaves the state as it is. A start position may be one in which
+    Reset options: "position", a `Position` or its text, to start from; "moves", a transcript such as "f5d6", or squares as numbers or
+    names, to play first; "random_plies", number of random moves to play then, drawn with the seed. They may be combined. A bad value
+    raises `ValueError` and leaves the state unchanged; an unknown key is ignored with a warning. A start position may be one in which
     the game is over: the agents are then terminated from the start, with their rewards.
 
-    Search and copies: `position` is the current `Position`, immutable, the cheap thing to search from. `clone()`, and `get_state()`
+    Search and copies: `position` is the current `Position`, immutable, the cheap object to search from. `clone()`, and `get_state()`
     with `set_state()`, keep the whole state at every moment, as do `copy.deepcopy` and `pickle` (of a reward function too, if it
-    can be pickled).
+    can be pickled). Whatever raises, Ctrl-C included, leaves the state unchanged.
 
     Version history: v0, the first.
     """
 
     metadata: dict[str, Any] = {  # noqa: RUF012  (PettingZoo's attribute)
         "render_modes": list(RENDER_MODES),
-        "name": "othello_v0",
+        "name": _NAME,
         "is_parallelizable": False,
         "render_fps": FRAMES_PER_SECOND,
     }
+    _skip_agent_selection: str | None
 
     def __init__(
         self,
@@ -94,6 +98,7 @@ class raw_env(AECEnv[str, Observation, int]):  # noqa: N801  (PettingZoo's name)
         **observation_options: Unpack[ObservationOptions],
     ) -> None:
         super().__init__()
+        check_arguments(_NAME, raw_env, observation_options, ObservationOptions)
         self._renderer = Renderer(render_mode)
         self.render_mode = render_mode
         self.board_size = check_board_size(board_size)
@@ -115,11 +120,11 @@ class raw_env(AECEnv[str, Observation, int]):  # noqa: N801  (PettingZoo's name)
         self._ply = 0
 
     def observation_space(self, agent: str) -> spaces.Dict:
-        """The space of an agent's observations; the same object on every call."""
+        """Return the space of an agent's observations; the same object on every call."""
         return self.observation_spaces[agent]
 
     def action_space(self, agent: str) -> spaces.Discrete[Any]:
-        """The space of an agent's actions; the same object on every call."""
+        """Return the space of an agent's actions; the same object on every call."""
         return self.action_spaces[agent]
 
     @property
@@ -127,71 +132,101 @@ class raw_env(AECEnv[str, Observation, int]):  # noqa: N801  (PettingZoo's name)
         """The current position."""
         return self._position
 
+    @property
+    def has_started(self) -> bool:
+        """True once there is a game: after the first `reset` or `set_state`."""
+        return "agent_selection" in vars(self)
+
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
-        """Start a game. seed: of "random_plies"; None goes on with the generator as it is. options: see the class."""
+        """Start a game. seed: of "random_plies"; None continues with the generator as it is. options: see the class."""
+        checked = check_reset_options(_NAME, options, START_OPTIONS)
         rng = self._rng if seed is None else np.random.default_rng(seed)
-        if seed is None and options:  # they may turn out to be wrong after something was drawn
-            rng = copy.deepcopy(rng)
-        position = start_position(options, rng, board_size=self.board_size, auto_pass=self.auto_pass)
-        black_reward = self._black_reward(position)
-        self._rng = rng
-        self._ply = 0
-        self.agents = list(AGENTS)
-        self._cumulative_rewards = dict.fromkeys(AGENTS, 0.0)
-        self.rewards = dict.fromkeys(AGENTS, 0.0)
-        self.terminations = dict.fromkeys(AGENTS, False)
-        self.truncations = dict.fromkeys(AGENTS, False)
-        self._skip_agent_selection: str | None = None
-        self._enter(position, None, passed=False, black_reward=black_reward)
+        if seed is None and checked:
+            rng = copy_generator(rng)  # the options may turn out to be wrong after something was drawn
+        position = start_position(checked, rng, board_size=self.board_size, auto_pass=self.auto_pass)
+        none = dict.fromkeys(AGENTS, 0.0)
+        fresh = {
+            "_rng": rng,
+            "agents": list(AGENTS),
+            "rewards": none,
+            "_cumulative_rewards": none.copy(),
+            "terminations": dict.fromkeys(AGENTS, False),
+            "truncations": dict.fromkeys(AGENTS, False),
+            "_skip_agent_selection": None,
+        }
+        self._enter(position, None, ply=0, passed=False, changes=fresh)
 
     def step(self, action: int | None) -> None:
         """Play the action of the agent selected; for an agent that is done, None takes it out.
 
-        Raises `IllegalMoveError` for an illegal action, `TypeError` for one that is no integer; the state is unchanged then.
+        Raises `IllegalMoveError` for an illegal action, `TypeError` for one that is not an integer; the state is unchanged then.
         """
         agent = self.agent_selection
         if self.terminations[agent] or self.truncations[agent]:
             self._was_dead_step(action)
             return
         before = self._position
-        move = operator.index(action)  # type: ignore[arg-type]
+        move = read_action(action)
         position = before.play(move, auto_pass=self.auto_pass)
-        black_reward = None if position.legal_moves else self._black_reward(position)
         passed = move == self.pass_action
-        self._ply += not passed
-        self._enter(position, move, passed=passed or position.side_to_move == before.side_to_move, black_reward=black_reward)
+        again = position.side_to_move == before.side_to_move
+        self._enter(position, move, ply=self._ply + (not passed), passed=passed or again, changes={})
 
-    def _black_reward(self, position: Position) -> float | None:
-        """Black's reward in a position that ends the game; None in one that does not. A reward function of the user's may raise."""
-        return float(self._reward(position)) if position.is_over else None
+    def _enter(self, position: Position, move: int | None, *, ply: int, passed: bool, changes: dict[str, Any]) -> None:
+        """Take over a position. changes: further new values of attributes; it is added to.
 
-    def _enter(self, position: Position, move: int | None, *, passed: bool, black_reward: float | None) -> None:
-        """Take over a position and tell the agents of it."""
-        self._position = position
-        self._last_move = move
-        self.agent_selection = AGENTS[position.side_to_move]
-        info = {"ply": self._ply, "passed": int(passed), "to_move": position.side_to_move}
-        self.infos = {AGENTS[0]: info, AGENTS[1]: info.copy()}
-        if black_reward is not None:
-            self.rewards = {AGENTS[0]: black_reward, AGENTS[1]: 0.0 - black_reward}  # not -0.0 for a draw
-            self.terminations = dict.fromkeys(AGENTS, True)
-            self._accumulate_rewards()
+        All attributes change at once, in one call that Ctrl-C cannot interrupt, after everything that may fail.
+        """
+        side = position.side_to_move
+        info = {"ply": ply, "passed": int(passed), "to_move": side}
+        changes["_position"] = position
+        changes["_last_move"] = move
+        changes["_ply"] = ply
+        changes["agent_selection"] = AGENTS[side]
+        changes["infos"] = {AGENTS[0]: info, AGENTS[1]: info.copy()}
+        if position.is_over:
+            black_reward = float(self._reward(position))
+            changes["rewards"] = rewards = {AGENTS[0]: black_reward, AGENTS[1]: 0.0 - black_reward}  # not -0.0 for a draw
+            changes["_cumulative_rewards"] = _sums(changes.get("_cumulative_rewards") or self._cumulative_rewards, rewards)
+            changes["terminations"] = dict.fromkeys(AGENTS, True)
         if self.render_mode == "human":
-            self.render()
+            self._renderer.render(position, move)
+        self.__dict__.update(changes)
 
     def end_with_illegal_move(self) -> None:
         """End the game as lost for the agent selected, as PettingZoo's `TerminateIllegalWrapper` does.
 
         Both agents are terminated and truncated; the agent selected gets `illegal_reward`, the other 0.0. The position stays.
         """
-        self.rewards = {**dict.fromkeys(AGENTS, 0.0), self.agent_selection: self.illegal_reward}
-        self.terminations = dict.fromkeys(AGENTS, True)
-        self.truncations = dict.fromkeys(AGENTS, True)
-        self._accumulate_rewards()
-        self._deads_step_first()
+        loser = self.agent_selection
+        rewards = {**dict.fromkeys(AGENTS, 0.0), loser: self.illegal_reward}
+        changes = {
+            "rewards": rewards,
+            "_cumulative_rewards": _sums(self._cumulative_rewards, rewards),
+            "terminations": dict.fromkeys(AGENTS, True),
+            "truncations": dict.fromkeys(AGENTS, True),
+            "agent_selection": self.agents[0],
+            "_skip_agent_selection": loser,
+        }
+        self.__dict__.update(changes)
+
+    def _was_dead_step(self, action: int | None) -> None:
+        """Take out the agent selected, which is done, and select the next one: PettingZoo's method, with all changes made at once."""
+        if action is not None:
+            raise ValueError("when an agent is dead, the only valid action is None")
+        left = [agent for agent in self.agents if agent != self.agent_selection]
+        changes: dict[str, Any] = {"agents": left, "rewards": dict.fromkeys(left, 0.0)}
+        for name in ("terminations", "truncations", "_cumulative_rewards", "infos"):
+            values = getattr(self, name)
+            changes[name] = {agent: values[agent] for agent in left}
+        done = [agent for agent in left if self.terminations[agent] or self.truncations[agent]]
+        afterwards = self._skip_agent_selection or self.agent_selection
+        changes["agent_selection"] = done[0] if done else afterwards
+        changes["_skip_agent_selection"] = afterwards if done else None
+        self.__dict__.update(changes)
 
     def observe(self, agent: str) -> Observation:
-        """What any of the two agents sees, at any time after `reset`. Changes nothing."""
+        """Return the observation of either agent, at any time after `reset`. Changes nothing."""
         side = _SIDES.get(agent)
         if side is None:
             raise ValueError(f"agent {agent!r}: expected one of {', '.join(AGENTS)}")
@@ -200,65 +235,132 @@ class raw_env(AECEnv[str, Observation, int]):  # noqa: N801  (PettingZoo's name)
         return self.observation_format.observe(self._position, side, to_act=agent == selected, over=over)
 
     def state(self) -> npt.NDArray[np.int8]:
-        """The state for both agents: (n, n, 3) int8, black's discs, white's discs, and 1 everywhere if black is to move."""
+        """Return the state for both agents: (n, n, 3) int8, black's discs, white's discs, and 1 everywhere if black is to move."""
         return state_planes(self._position)
 
     def get_state(self) -> dict[str, Any]:
-        """Everything that changes while a game is played, for `set_state`; it does not change when the environment goes on."""
-        return copy.deepcopy({name: getattr(self, name) for name in _STATE if hasattr(self, name)})
+        """Return the whole state of the game, for `set_state`. Raises `ValueError` before the first `reset`.
+
+        It does not change when the environment goes on, and can be pickled.
+        """
+        if not self.has_started:
+            raise ValueError("get_state() before the first reset()")
+        game = {name: copy.deepcopy(getattr(self, attribute)) for name, attribute in _STATE.items()}
+        return self._settings() | game | {"rng": self._rng.bit_generator.state}
+
+    def _settings(self) -> dict[str, Any]:
+        """The settings of the environment that a state must fit."""
+        return {"environment": _NAME, "board_size": self.board_size, "auto_pass": self.auto_pass}
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Go back to a state of this environment, or of one made alike."""
-        for name, value in copy.deepcopy(state).items():
-            setattr(self, name, value)
+        """Go back to a state of this environment, or of one made alike; it counts as a reset.
+
+        Raises `ValueError` for anything else and changes nothing then.
+        """
+        checked = check_state(state, self._settings(), (*_STATE, "rng"))
+        misfit = _find_misfit(checked, self.board_size, auto_pass=self.auto_pass)
+        if misfit is not None:
+            raise ValueError(f"state with {misfit} {checked[misfit]!r}: no game has such a state")
+        changes = {attribute: copy.deepcopy(checked[name]) for name, attribute in _STATE.items()}
+        changes["_rng"] = restore_generator(checked["rng"], self._rng)
+        self.__dict__.update(changes)
 
     def clone(self) -> raw_env:
-        """An environment in the same state that goes on independently; it has the same spaces, which hold no state of the game."""
+        """Return an environment in the same state that goes on independently; the spaces, which hold no state, are shared."""
         twin = copy.copy(self)
         twin._renderer = copy.copy(self._renderer)
-        twin.set_state(self.get_state())
+        state = {name: value for name, value in vars(self).items() if name in (*_STATE.values(), "_rng")}
+        twin.__dict__.update(copy.deepcopy(state))
         return twin
 
     def render(self) -> str | Frame | None:
-        """The board as `render_mode` asks for it; None in a window, and, with a warning, without a render mode."""
+        """Return the board as `render_mode` asks for it; None in a window, and, with a warning, without a render mode."""
         return self._renderer.render(self._position, self._last_move)
 
     def close(self) -> None:
-        """Close the window, if there is one."""
+        """Close the window, if one is open."""
         self._renderer.close()
 
 
-# What the state of an environment is made of; the first ones are PettingZoo's.
-_STATE: Final = (
-    "agents",
-    "agent_selection",
-    "rewards",
-    "terminations",
-    "truncations",
-    "infos",
-    "_cumulative_rewards",
-    "_skip_agent_selection",
-    "_position",
-    "_last_move",
-    "_ply",
-    "_rng",
-)
+# The state of a game: its keys in `get_state`, and the attributes. All but the last three are PettingZoo's.
+_STATE: Final = {
+    "agents": "agents",
+    "agent_selection": "agent_selection",
+    "rewards": "rewards",
+    "terminations": "terminations",
+    "truncations": "truncations",
+    "infos": "infos",
+    "cumulative_rewards": "_cumulative_rewards",
+    "skip_agent_selection": "_skip_agent_selection",
+    "position": "_position",
+    "last_move": "_last_move",
+    "ply": "_ply",
+}
+# The types of the values in the dicts of a state, which have one for each agent.
+_VALUES: Final[dict[str, Any]] = {
+    "rewards": Real,
+    "cumulative_rewards": Real,
+    "terminations": (bool, np.bool_),
+    "truncations": (bool, np.bool_),
+    "infos": dict,
+}
+
+
+def _sums(cumulative: dict[str, float], rewards: dict[str, float]) -> dict[str, float]:
+    return {agent: total + rewards[agent] for agent, total in cumulative.items()}
+
+
+def _find_misfit(state: Mapping[str, Any], board_size: int, *, auto_pass: bool) -> str | None:
+    """Return the key of the first value that no state of a game has; None where all fit."""
+    position, agents, last_move = state["position"], state["agents"], state["last_move"]
+    selected, skipped = state["agent_selection"], state["skip_agent_selection"]
+    if not isinstance(position, Position) or position.board_size != board_size or (auto_pass and position.must_pass):
+        return "position"
+    if not isinstance(agents, list) or agents != [agent for agent in AGENTS if agent in agents]:
+        return "agents"
+    for name, kind in _VALUES.items():
+        values = state[name]
+        if not isinstance(values, dict) or set(values) != set(agents) or not all(isinstance(value, kind) for value in values.values()):
+            return name
+    if position.is_over and not all(state["terminations"].values()):
+        return "terminations"
+    done = not agents or any(state["terminations"].values()) or any(state["truncations"].values())
+    if not isinstance(selected, str) or selected not in (AGENTS if done else (AGENTS[position.side_to_move],)):
+        return "agent_selection"
+    if skipped is not None and (not isinstance(skipped, str) or skipped not in AGENTS):
+        return "skip_agent_selection"
+    if last_move is not None and (type(last_move) is not int or not 0 <= last_move <= pass_square(board_size)):
+        return "last_move"
+    return None if type(state["ply"]) is int and state["ply"] >= 0 else "ply"
 
 
 class GuardedEnv(OrderEnforcingWrapper[str, Observation, int]):
-    """What `env()` puts around `raw_env`: PettingZoo's three wrappers for board games in one, at a fraction of their cost.
+    """Wrapper that `env()` puts around `raw_env`: PettingZoo's three wrappers for board games in one, at a fraction of their cost.
 
-    Like `OrderEnforcingWrapper` it refuses use before `reset`; like `AssertOutOfBoundsWrapper` it refuses, with an
+    Like `OrderEnforcingWrapper` it refuses use before `reset` (or `set_state`); like `AssertOutOfBoundsWrapper` it refuses, with an
     `AssertionError`, what is not in the action space; like `TerminateIllegalWrapper` it ends the game at an illegal action, which
     costs the agent that chose it -1 and the other nothing. Legality comes from the position, not from a mask that the user holds.
     """
 
     env: raw_env
 
+    def __init__(self, env: raw_env) -> None:
+        super(OrderEnforcingWrapper, self).__init__(env)
+        self._has_updated = True
+
+    @property
+    def _has_reset(self) -> bool:  # a flag of `OrderEnforcingWrapper`, which would miss a state restored in `unwrapped`
+        return self.env.has_started
+
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
-        """Start a game, as `raw_env.reset`. A refused reset is none: what it was before still holds."""
+        """Start a game, as `raw_env.reset`. A refused reset changes nothing."""
         self.env.reset(seed=seed, options=options)
-        self._has_reset = self._has_updated = True
+        self._has_updated = True
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Go back to a state, as `raw_env.set_state`; it counts as a reset."""
+        self.env.set_state(state)
+        self._has_updated = True
 
     def step(self, action: int | None) -> None:
         """Play an action, as `raw_env.step`; an illegal one ends the game. Raises `ActionOutOfBoundsError`."""
@@ -273,13 +375,15 @@ class GuardedEnv(OrderEnforcingWrapper[str, Observation, int]):
         if env.terminations[agent] or env.truncations[agent]:
             env.step(action)
             return
-        # A plain int needs no more than a comparison; the space knows what else is an action.
-        in_bounds = 0 <= action <= env.pass_action if type(action) is int else env.action_spaces[agent].contains(action)
-        if not in_bounds:
+        try:
+            move = read_action(action)
+        except TypeError:
+            move = -1
+        if not 0 <= move <= env.pass_action:
             shown = " ".join(repr(action).split())  # arrays have line breaks
             raise ActionOutOfBoundsError(f"action {shown} of {agent} is not in action space {env.action_spaces[agent]}")
         try:
-            env.step(action)
+            env.step(move)
         except IllegalMoveError:
             EnvLogger.warn_on_illegal_move()
             env.end_with_illegal_move()
@@ -289,14 +393,14 @@ class GuardedEnv(OrderEnforcingWrapper[str, Observation, int]):
     @overload
     def last(self, observe: bool) -> tuple[Observation | None, float, bool, bool, dict[str, Any]]: ...
     def last(self, observe: bool = True) -> tuple[Observation | None, float, bool, bool, dict[str, Any]]:
-        """Observation, cumulative reward, termination, truncation and info of the agent selected."""
+        """Return observation, cumulative reward, termination, truncation and info of the agent selected."""
         if not self._has_reset:
             raise AttributeError("last() cannot be called before reset")
         last: tuple[Observation | None, float, bool, bool, dict[str, Any]] = self.env.last(observe)
         return last
 
     def clone(self) -> GuardedEnv:
-        """An environment in the same state that goes on independently, see `raw_env.clone`."""
+        """Return an environment in the same state that goes on independently, see `raw_env.clone`."""
         twin = copy.copy(self)
         twin.env = self.env.clone()
         return twin
@@ -314,7 +418,7 @@ def env(
     scoring: Scoring = "discs",
     **observation_options: Unpack[ObservationOptions],
 ) -> GuardedEnv:
-    """The environment as most people want it: `raw_env`, which has the data sheet, inside `GuardedEnv`."""
+    """Make the environment: `raw_env`, which has the data sheet, inside `GuardedEnv`."""
     return GuardedEnv(
         raw_env(render_mode, board_size=board_size, auto_pass=auto_pass, reward=reward, scoring=scoring, **observation_options)
     )

@@ -7,11 +7,11 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 
 @contextmanager
-def open_atomically(path: Path, mode: str = "wb", **options: Any) -> Iterator[IO[Any]]:
+def open_atomically(path: Path, mode: str = "wb", **options: Any) -> Iterator[Any]:
     """Open a file for writing whose content appears at `path` when the `with` block ends without an error.
 
     Until then the path keeps its old content. The data go to a temporary file in the same folder, which is closed before it replaces

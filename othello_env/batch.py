@@ -1,11 +1,11 @@
-"""Many positions at once, as arrays."""
+"""Batches of positions, as arrays."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any, Final
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -13,8 +13,13 @@ import numpy.typing as npt
 from othello_env import backend
 from othello_env.bitboard import FULL, BitboardArray, flips, legal_moves, popcount, sample_squares, unpack
 from othello_env.errors import IllegalMoveError
+from othello_env.observation import Observation, ObservationFormat, ObservationOptions, action_mask
+from othello_env.options import check_arguments
 from othello_env.position import BLACK, Position, Scoring, check_scoring
 from othello_env.squares import check_board_size, pass_square
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 IntArray = npt.NDArray[np.integer]
 BoolArray = npt.NDArray[np.bool_]
@@ -22,10 +27,15 @@ BoolArray = npt.NDArray[np.bool_]
 # Rows handled at a time: the kernel's temporary arrays of this many words stay in a core's second-level cache.
 CHUNK: Final = 8192
 
-# The kernel frees its temporary arrays as fast as it makes them. glibc hands such memory back to the system and faults it in
-# again each time, at half of the speed, until a program has once freed a block of the largest size that it adapts to. Do that
-# now: nothing is touched, so it takes microseconds and no memory.
-np.empty(31 << 20, dtype=np.uint8)
+
+@cache
+def _keep_freed_memory() -> None:
+    """Have glibc keep the memory that the kernel's temporary arrays free as fast as they are made.
+
+    It hands such memory back to the system and faults it in again each time, at half of the speed, until a program has once freed a block
+    of the largest size that it adapts to. This frees one: nothing is touched, so it takes microseconds and no memory.
+    """
+    np.empty(31 << 20, dtype=np.uint8)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +114,8 @@ class PositionBatch:
         if bad_mask.any():
             row = int(np.flatnonzero(bad_mask)[0])
             raise ValueError(f"row {row} is no position: own {int(self.own[row]):#x}, opp {int(self.opp[row]):#x}")
+        if len(self.own) >= backend.WORTHWHILE:
+            _keep_freed_memory()
         self.legal_moves = np.empty_like(self.own)
         self.is_over = np.zeros(len(self.own), dtype=np.bool_)
         for rows in _chunks(len(self.own)):
@@ -120,13 +132,19 @@ class PositionBatch:
         sizes = {position.board_size for position in positions}
         if len(sizes) != 1:
             raise ValueError(f"board sizes {sorted(sizes)}: a batch needs positions of exactly one")
-        return cls(
+        batch = cls.trusted(
             np.array([position.own for position in positions], dtype=np.uint64),
             np.array([position.opp for position in positions], dtype=np.uint64),
             np.array([position.side_to_move for position in positions], dtype=np.uint8),
+            np.array([position.legal_moves for position in positions], dtype=np.uint64),
+            np.zeros(len(positions), dtype=np.bool_),
             board_size=sizes.pop(),
             auto_pass=auto_pass,
         )
+        stuck = np.flatnonzero(batch.legal_moves == 0)
+        if len(stuck):
+            batch._store(stuck, batch.own[stuck], batch.opp[stuck], batch.side_to_move[stuck])
+        return batch
 
     @classmethod
     def trusted(
@@ -141,6 +159,8 @@ class PositionBatch:
         auto_pass: bool = True,
     ) -> PositionBatch:
         """A batch of these arrays themselves, [B] each, which the caller knows to fit together: nothing is checked or copied."""
+        if len(own) >= backend.WORTHWHILE:
+            _keep_freed_memory()
         batch = object.__new__(cls)
         batch.board_size, batch.auto_pass = board_size, auto_pass
         batch.own, batch.opp, batch.side_to_move, batch.legal_moves, batch.is_over = own, opp, side_to_move, legal_moves, is_over
@@ -166,7 +186,7 @@ class PositionBatch:
         return PositionBatch.trusted(*arrays, board_size=self.board_size, auto_pass=self.auto_pass)
 
     def _row_indices(self, rows: npt.ArrayLike) -> npt.NDArray[np.int64]:
-        """The rows that indices or a mask name. Raises `ValueError` for anything else, and for rows that there are not."""
+        """Return the rows that indices or a mask name. Raises `ValueError` for anything else, and for rows outside the batch."""
         given = np.asarray(rows)
         if given.dtype == np.bool_ and given.shape == self.own.shape:
             return np.flatnonzero(given)
@@ -179,7 +199,8 @@ class PositionBatch:
 
     def copy(self) -> PositionBatch:
         """An independent copy."""
-        return self.take(np.arange(len(self)))
+        arrays = (getattr(self, name).copy() for name in _ARRAYS)
+        return PositionBatch.trusted(*arrays, board_size=self.board_size, auto_pass=self.auto_pass)
 
     @property
     def pass_square(self) -> int:
@@ -187,14 +208,20 @@ class PositionBatch:
         return pass_square(self.board_size)
 
     def legal_action_mask(self) -> npt.NDArray[np.int8]:
-        """What `step` accepts, as [B, n*n + 1] int8: 1 for each legal square; the pass alone where there is none.
+        """Return the moves that `step` accepts: [B, n*n + 1] int8, 1 for each legal square, or for the pass where no square is legal.
 
         Rows whose game is over have the pass as their one entry too, so no row is ever all zero.
         """
-        mask = np.empty((len(self), self.pass_square + 1), dtype=np.int8)
-        mask[:, :-1] = unpack(self.legal_moves, self.pass_square)
-        mask[:, -1] = self.legal_moves == 0
-        return mask
+        return action_mask(self.legal_moves, self.board_size)
+
+    def observe(self, **layout: Unpack[ObservationOptions]) -> Observation:
+        """Return the observations of the sides to move, in new arrays.
+
+        {"observation": [B, n, n, 2] int8, own discs and the other side's, "action_mask": `legal_action_mask()`}. layout: see
+        `ObservationFormat`.
+        """
+        check_arguments("PositionBatch.observe", PositionBatch.observe, layout, ObservationOptions)
+        return ObservationFormat(self.board_size, **layout).observe_batch(self.own, self.opp, self.legal_moves)
 
     def sample_moves(self, rng: np.random.Generator) -> npt.NDArray[np.int64]:
         """A legal move for each row, all equally likely: [B] int64. The pass where nothing else is legal."""
@@ -245,7 +272,7 @@ class PositionBatch:
         return True
 
     def is_legal(self, squares: npt.ArrayLike, rows: IntArray | None = None) -> BoolArray:
-        """Whether `step` accepts a move, for each row. squares, rows: as in `step`. Returns [B] or [R] bool."""
+        """Tell for each row whether `step` accepts a move. squares, rows: as in `step`. Returns [B] or [R] bool."""
         moves, placing_mask = self._read_moves(squares, rows)
         nowhere = (self.legal_moves if rows is None else self.legal_moves[rows]) == 0
         legal: BoolArray = placing_mask | ((moves == self.pass_square) & nowhere)
@@ -400,7 +427,7 @@ def find_legal_moves(own: BitboardArray, opp: BitboardArray, *, board_size: int)
 
 
 def _fit_compiled(arrays: Sequence[npt.NDArray[Any]]) -> bool:
-    """Whether compiled code can take the arrays of a batch, which somebody may have replaced: it does not check what it writes to."""
+    """Tell whether compiled code can take the arrays of a batch, which somebody may have replaced: it does not check where it writes."""
     return all(
         array.shape == arrays[0].shape and array.dtype == dtype and array.flags.writeable and array.ndim == 1
         for array, dtype in zip(arrays, _DTYPES, strict=True)

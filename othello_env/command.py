@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, NoReturn, TextIO
+from typing import Any, Final, NoReturn
 
 EXIT_FAILURE: Final = 1
 EXIT_USAGE: Final = 2
@@ -36,7 +36,6 @@ EXTRA_OF: Final = {
     "scipy": "train",
     "tensorboard": "train",
     "tqdm": "train",
-    "tyro": "train",
     "torch": "torch",
 }
 
@@ -187,14 +186,6 @@ def make_output_encodable() -> None:
                 reconfigure(errors="othello_env.ascii")
 
 
-def understands_ansi(stream: TextIO) -> bool:
-    """Return whether a stream is a terminal that obeys ANSI escape sequences, such as the one that moves the cursor up."""
-    if not stream.isatty() or os.environ.get("TERM") == "dumb":
-        return False
-    # The old console of Windows prints the sequences. The other terminals of Windows are known by these variables.
-    return os.name != "nt" or any(name in os.environ for name in ("WT_SESSION", "TERM_PROGRAM", "ConEmuANSI", "ANSICON", "TERM"))
-
-
 def format_command(*words: str) -> str:
     """A command line that the user's shell takes apart into these words: quoted for POSIX shells, or for Windows."""
     return subprocess.list2cmdline(words) if os.name == "nt" else shlex.join(words)
@@ -281,8 +272,9 @@ class Progress:
             print(line, flush=True)  # noqa: T201
 
     def close(self) -> None:
-        """Stop drawing."""
+        """Draw the last state, and stop."""
         if self._bar is not None:
+            self._bar.refresh()
             self._bar.close()
         elif self._shown > self._created:
             print(file=sys.stderr)  # noqa: T201

@@ -44,6 +44,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 Word = Any  # uint64: a set of squares
 Square = Any  # int64: the number of a square
 Int = Any  # int64
+Real = Any  # floating point
 Geometry = Any  # what `unpacked` returns
 
 # Rows between two loops over them: few enough that they are still in a core's first-level cache.

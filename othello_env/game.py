@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from operator import index
-from typing import Final
+from typing import ClassVar, Final
 
 import numpy as np
 
@@ -12,8 +14,16 @@ from othello_env.errors import IllegalMoveError, RecordFormatError
 from othello_env.position import COLOR_NAMES, Position
 from othello_env.squares import PASS_TOKENS, format_square, parse_square, pass_square
 
-# After this many tries a running game of the wanted length is taken not to exist.
+# After this many draws a game of the wanted length that is not over is taken not to exist.
 _RANDOM_TRIES: Final = 100
+
+# One piece of a transcript. A hyphen between two squares separates them, one that stands alone is a pass.
+_PIECE: Final = re.compile(
+    r"(?P<space>[\s,]+)|(?P<square>[A-Za-z][0-9])"
+    rf"|(?P<pass>(?ai:{'|'.join(PASS_TOKENS)})|(?<!\S)-(?!\S))"
+    r"|(?P<number>[0-9]{1,3})\s*\.+"
+    r"|(?P<separator>(?<=[A-Za-z0-9])-(?=[A-Za-z]))"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +37,9 @@ class Game:
     moves: tuple[int, ...] = ()
     start: Position = field(default_factory=Position.start)
     _positions: tuple[Position, ...] = field(init=False, compare=False, repr=False)
+
+    _repr_svg_: ClassVar[Callable[[Game], str]]
+    """The game as an animation, for notebooks: `rendering.svg`, which depends on this module, puts it here."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "moves", tuple(map(index, self.moves)))
@@ -42,61 +55,71 @@ class Game:
 
     @classmethod
     def parse(cls, text: str, start: Position | None = None) -> Game:
-        """Read a transcript such as "f5d6c3", in either case, with or without white space.
+        """Read a transcript such as "f5d6c3" or "1. f5 d6 2. c3", in either case, with or without white space and move numbers.
 
-        Written passes (`pass`, `pa`, `ps`, `--`, `@@`) are accepted where a pass is forced or the game is over, and need not be
-        there. Raises `RecordFormatError` with the character for anything else, `IllegalMoveError` with the number of the move.
+        Written passes (see `PASS_TOKENS`) are accepted where a pass is forced or the game is over, and need not be there. Raises
+        `RecordFormatError` with the character for anything else, `IllegalMoveError` with the number of the move.
         """
         start = start or Position.start()
-        squares = parse_transcript(text, start.board_size)
+        written = parse_transcript(text, start.board_size)
+        squares = [square for _, square in written]
         is_pass = pass_square(start.board_size)
-        game = cls(tuple(square for _, square in squares if square != is_pass), start)
-        positions = game.positions()
-        number, passed = 0, start.must_pass
-        for place, square in squares:
-            if square != is_pass:
-                number += 1
-                passed = positions[number].side_to_move == positions[number - 1].side_to_move
-            elif passed or positions[number].is_over:
-                passed = False
-            else:
-                side = COLOR_NAMES[positions[number].side_to_move]
-                raise RecordFormatError(f"transcript, character {place}: a pass, but {side} can move before move {number + 1}")
+        game = cls(tuple(square for square in squares if square != is_pass), start)
+        unforced = game.find_unforced_pass(squares)
+        if unforced is not None:
+            number = sum(square != is_pass for square in squares[:unforced])
+            side = COLOR_NAMES[game.positions()[number].side_to_move]
+            raise RecordFormatError(f"transcript, character {written[unforced][0]}: a pass, but {side} can move before move {number + 1}")
         return game
 
     @classmethod
     def random(cls, num_plies: int, rng: np.random.Generator, start: Position | None = None) -> Game:
-        """A game of `num_plies` moves chosen with equal chances among the legal ones, and not over after them.
+        """Draw a game of `num_plies` moves, each chosen uniformly among the legal ones, that is not over after them.
 
-        Games that end too early are drawn again. Raises `ValueError` where 100 draws give no running game, and for a negative
-        number.
+        Games that end too early are drawn again. Raises `ValueError` for a negative number, at once for more moves than the board has
+        room for, and where 100 draws are all over too early.
         """
+        num_plies, start = index(num_plies), start or Position.start()
         if num_plies < 0:
             raise ValueError(f"num_plies {num_plies}: must not be negative")
+        if num_plies >= max(1, start.empties):
+            raise ValueError(f"{num_plies} random plies from {start}: the game is over after {start.empties} at the latest")
         for _ in range(_RANDOM_TRIES):
-            position = (start or Position.start()).resolve_pass()
+            position = start.resolve_pass()
             moves: list[int] = []
-            while len(moves) < index(num_plies) and not position.is_over:
+            while len(moves) < num_plies and not position.is_over:
                 moves.append(int(rng.choice(position.legal_squares())))
                 position = position.play(moves[-1])
             if not position.is_over:
-                return cls(tuple(moves), start or Position.start())
-        raise ValueError(f"{num_plies} random plies from {start or Position.start()}: the game was over in each of {_RANDOM_TRIES} tries")
+                return cls(tuple(moves), start)
+        raise ValueError(f"{num_plies} random plies from {start}: the game was over in each of {_RANDOM_TRIES} draws")
 
     def positions(self) -> tuple[Position, ...]:
         """The position before each move and after the last one, each with forced passes made: one more than there are moves."""
         return self._positions
 
+    def find_unforced_pass(self, squares: Sequence[int]) -> int | None:
+        """Return the index of the first written pass that the rules do not force; None where there is none.
+
+        squares: the moves of this game with written passes between them. A forced pass may be written once or not at all; after
+        the end of the game any number of passes is accepted.
+        """
+        is_pass = pass_square(self.start.board_size)
+        number, passed = 0, self.start.must_pass
+        for place, square in enumerate(squares):
+            if square != is_pass:
+                number += 1
+                passed = self._positions[number].side_to_move == self._positions[number - 1].side_to_move
+            elif passed or self._positions[number].is_over:
+                passed = False
+            else:
+                return place
+        return None
+
     @property
     def final(self) -> Position:
         """The position after the last move."""
         return self._positions[-1]
-
-    def _repr_svg_(self) -> str:
-        """The game as an animation, for notebooks."""
-        from othello_env.rendering.svg import game_svg  # late: drawing depends on games
-
-        return game_svg(self)
 
     def __str__(self) -> str:
         """The transcript that `parse` reads, without passes: "f5d6c3"."""
@@ -106,18 +129,35 @@ class Game:
 def parse_transcript(text: str, board_size: int) -> list[tuple[int, int]]:
     """The squares and passes of a transcript, each with the number of its first character, from 1; nothing is played.
 
-    Raises `RecordFormatError` with the character for what is neither a square of the board, a pass, nor white space.
+    Move numbers count pairs of moves ("1. f5 d6 2. c3") or single moves ("1. f5 d6 3. c3"); passes may count or not. A comma, or a
+    hyphen between two squares, separates moves; a hyphen alone is a pass. Raises `RecordFormatError` with the character for a number
+    that does not count the moves before it, and for whatever else is neither a square of the board, a pass, nor white space.
     """
     squares: list[tuple[int, int]] = []
-    place = 0
+    num_placed, place = 0, 0
     while place < len(text):
-        if text[place].isspace():
-            place += 1
-            continue
-        token = next((t for t in PASS_TOKENS if text[place : place + len(t)].lower() == t), text[place : place + 2])
+        piece = _PIECE.match(text, place)
+        token = piece[0] if piece else text[place : place + 2]
         try:
-            squares.append((place + 1, parse_square(token, board_size)))
+            if piece is None or piece["square"]:
+                squares.append((place + 1, parse_square(token, board_size)))
+                num_placed += 1
+            elif piece["pass"]:
+                squares.append((place + 1, pass_square(board_size)))
+            elif piece["number"]:
+                check_move_number(int(piece["number"]), len(squares), num_placed)
         except RecordFormatError as error:
             raise RecordFormatError(f"transcript, character {place + 1}: {error}") from None
         place += len(token)
     return squares
+
+
+def check_move_number(number: int, num_written: int, num_placed: int) -> None:
+    """Raise `RecordFormatError` for a move number that does not count the moves before it.
+
+    num_written: written moves before it, passes among them. num_placed: moves before it without passes. Files number pairs of moves
+    or single moves, and count passes or not.
+    """
+    due = sorted({num_written // 2 + 1, num_written + 1, num_placed // 2 + 1, num_placed + 1})
+    if number not in due:
+        raise RecordFormatError(f"move number {number} after {num_written} moves: expected {' or '.join(map(str, due))}")

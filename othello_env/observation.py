@@ -1,4 +1,4 @@
-"""What agents see: planes, masks, and the spaces that hold them. All environments take theirs from here."""
+"""Observations: planes, action masks, and their spaces. The one implementation, for all environments and networks."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ class ObservationOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class ObservationFormat:
-    """How a position is laid out for an agent: {"observation": planes, "action_mask": (n * n + 1,) int8}.
+    """Layout of an observation: {"observation": planes, "action_mask": (n * n + 1,) int8}.
 
-    The planes hold 0 and 1: the observing side's discs, the other side's, and with `legal_plane` the squares where the observing
+    The planes hold 0 and 1: discs of the observing side, discs of the other side, and with `legal_plane` the squares where the observing
     side may play now. The mask is 1 for the actions that may be chosen now: the squares row by row, then the pass.
 
-    channels: "last" for planes of shape (n, n, P), "first" for (P, n, n). dtype: of the planes. flat: whether the planes come as
-    one row of n * n * P numbers, in the order of `channels`. Raises `ValueError` for an unknown value.
+    channels: "last" for planes of shape (n, n, P), "first" for (P, n, n). dtype: of the planes. flat: True for planes of shape
+    (n * n * P,), in the order of `channels`. Raises `ValueError` for an unknown value.
     """
 
     board_size: int = 8
@@ -59,22 +59,22 @@ class ObservationFormat:
         object.__setattr__(self, "_sizes", (n * n, planes * n * n, 3 * n * n // 8 + 1))
         shape = (planes, n, n) if self.channels == "first" else (n, n, planes)
         object.__setattr__(self, "shape", (planes * n * n,) if self.flat else shape)
-        # Where each number of an observation is found among the bits of own discs, the other's discs, squares to play, pass.
+        # The source of each number of an observation among the bits of own discs, the other's discs, squares to play, pass.
         by_plane = np.arange(planes * n * n).reshape(planes, n * n)
         order = (by_plane if self.channels == "first" else by_plane.T).ravel()
         object.__setattr__(self, "_order", np.concatenate([order, np.arange(2 * n * n, 3 * n * n + 1)]))
 
     @property
     def num_planes(self) -> int:
-        """P: 2, or 3 with the plane of legal moves."""
+        """Number of planes, P: 2, or 3 with the plane of legal moves."""
         return 2 + self.legal_plane
 
     def planes_space(self) -> spaces.Box:
-        """A new space that holds the planes alone."""
+        """Return a new space of the planes alone."""
         return spaces.Box(0, 1, self.shape, np.dtype(self.dtype).type)
 
     def observation_space(self) -> spaces.Dict:
-        """A new space that holds the observations of one side."""
+        """Return a new space of the observations of one side."""
         mask_shape = (self.board_size**2 + 1,)
         return spaces.Dict(
             {
@@ -84,15 +84,15 @@ class ObservationFormat:
         )
 
     def action_space(self) -> spaces.Discrete[Any]:
-        """A new space of actions: the squares row by row and last the pass, `Discrete(65)` on 8x8."""
+        """Return a new space of actions: the squares row by row, then the pass, `Discrete(65)` on 8x8."""
         return spaces.Discrete(self.board_size**2 + 1)
 
     def observe(self, position: Position, side: int, *, to_act: bool, over: bool = False) -> Observation:
-        """What one side sees of one position, in fresh arrays.
+        """Return one side's observation of one position, in new arrays.
 
-        side: whose view. to_act: whether this side is the one to act; the mask of the other is all zero. over: whether the game
-        has ended, by its rules or otherwise. The side to act never has an all-zero mask: where no square is legal, since it must
-        pass or the game is over, the pass is 1.
+        side: the observing side. to_act: True if this side is to act; the mask of the other is all zero. over: True if the game has ended,
+        by the rules or otherwise. The mask of the side to act is never all zero: where no square is legal, since it must pass or the game
+        is over, the pass is 1.
         """
         squares, mask_start, num_bytes = self._sizes
         own, opp = (position.own, position.opp) if side == position.side_to_move else (position.opp, position.own)
@@ -106,15 +106,13 @@ class ObservationFormat:
         return {"observation": planes if self.dtype == "int8" else planes.astype(self.dtype), "action_mask": bits[mask_start:]}
 
     def observe_batch(self, own: BitboardArray, opp: BitboardArray, legal_moves: BitboardArray) -> Observation:
-        """What the sides to act see of B positions, in fresh arrays: planes [B, ...] and masks [B, n * n + 1].
+        """Return the observations of the sides to act in B positions, in new arrays: planes [B, ...] and masks [B, n * n + 1].
 
-        own, opp: [B] uint64, discs of the side that sees, and of the other. legal_moves: [B] uint64, where it may play; where
-        that is nowhere the mask has its one 1 at the pass.
+        own, opp: [B] uint64, discs of the observing side and of the other. legal_moves: [B] uint64, squares where it may play; the mask of
+        a row without any has its one 1 at the pass.
         """
         squares = self.board_size**2
-        mask = np.empty((len(own), squares + 1), dtype=np.int8)
-        mask[:, :-1] = unpack(legal_moves, squares)
-        mask[:, -1] = legal_moves == 0
+        mask = action_mask(legal_moves, self.board_size)
         if squares == 64 and self.channels == "last" and not self.legal_plane:
             planes = _side_by_side(own, opp)
             planes = planes.view(self.dtype) if self.dtype != "float32" else planes.astype(np.float32)
@@ -129,16 +127,25 @@ class ObservationFormat:
         return {"observation": planes.reshape(len(own), *self.shape), "action_mask": mask}
 
 
+def action_mask(legal_moves: BitboardArray, board_size: int) -> npt.NDArray[np.int8]:
+    """Return the action masks of B positions: [B, n * n + 1] int8, 1 for each legal square, or for the pass where no square is legal."""
+    squares = board_size**2
+    mask = np.empty((len(legal_moves), squares + 1), dtype=np.int8)
+    mask[:, :-1] = unpack(legal_moves, squares)
+    mask[:, -1] = legal_moves == 0
+    return mask
+
+
 @lru_cache(maxsize=1)
 def _byte_pairs() -> npt.NDArray[np.void]:
-    """For two bytes, of own discs and of the other side's, the sixteen numbers of their eight squares: 65,536 times 16 bytes."""
+    """Return, for two bytes of own and other discs, the sixteen numbers of their eight squares: 65,536 entries of 16 bytes."""
     octets = np.arange(1 << 16, dtype="<u2").view(np.uint8).reshape(-1, 2)
     bits = np.unpackbits(octets, axis=1, bitorder="little").reshape(-1, 2, 8)
     return np.ascontiguousarray(bits.transpose(0, 2, 1)).reshape(-1, 16).view("V16").ravel()
 
 
 def _side_by_side(own: BitboardArray, opp: BitboardArray) -> npt.NDArray[Any]:
-    """The planes of the default layout on 8x8, [B, 64, 2] uint8: looked up, in a third of the time that two strided writes take."""
+    """Return the planes of the default layout on 8x8, [B, 64, 2] uint8: looked up, in a third of the time of two strided writes."""
     octets = np.empty((len(own), 8, 2), dtype=np.uint8)
     octets[..., 0] = np.ascontiguousarray(own, dtype="<u8").view(np.uint8).reshape(-1, 8)
     octets[..., 1] = np.ascontiguousarray(opp, dtype="<u8").view(np.uint8).reshape(-1, 8)
@@ -149,12 +156,12 @@ _PLAIN: Final = {n: ObservationFormat(n) for n in (4, 6, 8)}
 
 
 def state_space(board_size: int) -> spaces.Box:
-    """The space of `state_planes`: (n, n, 3) int8, 0 or 1."""
+    """Return the space of `state_planes`: (n, n, 3) int8, 0 or 1."""
     return spaces.Box(0, 1, (board_size, board_size, 3), np.int8)
 
 
 def state_planes(position: Position) -> npt.NDArray[np.int8]:
-    """The whole state, the same for both sides: (n, n, 3) int8, black's discs, white's discs, 1 everywhere if black is to move."""
+    """Return the state seen from neither side: (n, n, 3) int8, black's discs, white's discs, 1 everywhere if black is to move."""
     n = position.board_size
     planes = np.empty((n, n, 3), dtype=np.int8)
     planes[..., :2] = _PLAIN[n].observe(position, BLACK, to_act=False)["observation"]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from operator import index
-from typing import Final, Literal, NoReturn, SupportsIndex, get_args
+from typing import ClassVar, Final, Literal, NoReturn, SupportsIndex, get_args
 
 from othello_env import backend
 from othello_env.bitboard import FULL, legal_moves, squares_of, start_discs
@@ -47,6 +48,9 @@ class Position:
     board_size: int = 8
     legal_moves: int = field(init=False, compare=False, repr=False)
     """The squares where the side to move may place a disc, as a bitboard; 0 where it must pass or the game is over."""
+
+    _repr_svg_: ClassVar[Callable[[Position], str]]
+    """The board as a picture, for notebooks: `rendering.svg`, which depends on this module, puts it here."""
 
     def __post_init__(self) -> None:
         own, opp, side, n = self.own, self.opp, self.side_to_move, self.board_size
@@ -101,7 +105,7 @@ class Position:
 
     @classmethod
     def from_discs(cls, black: int, white: int, side_to_move: int, *, board_size: int = 8) -> Position:
-        """A position from its discs by colour."""
+        """Return a position from its discs by color."""
         own, opp = (black, white) if side_to_move == BLACK else (white, black)
         return cls(own, opp, side_to_move, board_size)
 
@@ -110,12 +114,6 @@ class Position:
         black, white = self.black, self.white
         squares = ("X" if black >> s & 1 else "O" if white >> s & 1 else "-" for s in range(self.board_size**2))
         return f"{''.join(squares)} {'XO'[self.side_to_move]}"
-
-    def _repr_svg_(self) -> str:
-        """The board as a picture, for notebooks."""
-        from othello_env.rendering.svg import board_svg  # late: drawing depends on positions
-
-        return board_svg(self)
 
     @property
     def black(self) -> int:
@@ -138,23 +136,23 @@ class Position:
         return self.board_size**2 - (self.own | self.opp).bit_count()
 
     def legal_squares(self) -> tuple[int, ...]:
-        """What `play` accepts, ascending: squares; only the pass where it is forced; nothing where the game is over."""
+        """Return the moves that `play` accepts, ascending: squares; only the pass where it is forced; none where the game is over."""
         if self.legal_moves:
             return squares_of(self.legal_moves)
         return (pass_square(self.board_size),) if self.must_pass else ()
 
     @property
     def must_pass(self) -> bool:
-        """Whether only the other side can move, so that the side to move must pass."""
+        """True if only the other side can move, so that the side to move must pass."""
         return not self.legal_moves and bool(legal_moves(self.opp, self.own, self.board_size))
 
     @property
     def is_over(self) -> bool:
-        """Whether neither side can move; the board need not be full."""
+        """True if neither side can move; the board need not be full."""
         return not self.legal_moves and not legal_moves(self.opp, self.own, self.board_size)
 
     def play(self, move: SupportsIndex | str, *, auto_pass: bool = True) -> Position:
-        """The position after a move of the side to move: a disc placed, all outflanked discs turned.
+        """Return the position after a move of the side to move: a disc placed, all outflanked discs flipped.
 
         move: a square number or name. Where the other side then has no move but this side has, the pass happens by itself and
         this side is to move again; with `auto_pass=False` the other side is to move and must play the pass. Raises

@@ -1,4 +1,4 @@
-"""The ids of the environments in the registries of Gymnasium and PettingZoo (which has one since 1.27)."""
+"""Ids of the environments in the registries of Gymnasium and PettingZoo (which has one since 1.27)."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ import pettingzoo
 
 
 def register() -> None:
-    """Register the ids, where they are not registered yet.
+    """Register the ids that are not registered yet; `import othello_env` calls this.
 
     Gymnasium: "othello_env/Othello-v0", one learner against an opponent, alone and as a vector; "othello_env/OthelloSelfPlay-v0",
-    a vector only. PettingZoo: "othello_env/othello-v0".
+    a vector only. A process that has not imported the package, such as a worker that was spawned, makes them by ids with the module in
+    front: "othello_env:othello_env/Othello-v0". PettingZoo: "othello_env/othello-v0"; it has no such ids, so `pettingzoo.make` needs the
+    import.
     """
     if "othello_env/Othello-v0" not in gymnasium.registry:
         gymnasium.register(
@@ -19,5 +21,5 @@ def register() -> None:
             vector_entry_point="othello_env.vector_env:OthelloVectorEnv",
         )
         gymnasium.register("othello_env/OthelloSelfPlay-v0", vector_entry_point="othello_env.vector_env:OthelloSelfPlayVectorEnv")
-    if hasattr(pettingzoo, "register"):
+    if hasattr(pettingzoo, "register") and "othello_env/othello-v0" not in pettingzoo.aec_registry:
         pettingzoo.register("aec", "othello_env/othello-v0", "othello_env.othello_v0:env")

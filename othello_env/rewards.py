@@ -37,7 +37,7 @@ _DISC_DIFFERENCE: Final[dict[str, RewardFunction]] = {
 
 
 def reward_function(reward: Reward | RewardFunction, scoring: Scoring) -> RewardFunction:
-    """The reward that the two option values stand for. Raises `ValueError` for an unknown one."""
+    """Return the function that the two option values stand for. Raises `ValueError` for an unknown one."""
     check_scoring(scoring)
     if callable(reward):
         return reward
@@ -47,7 +47,7 @@ def reward_function(reward: Reward | RewardFunction, scoring: Scoring) -> Reward
 
 
 def illegal_move_reward(reward: Reward | RewardFunction, board_size: int) -> float:
-    """What an illegal move costs where it ends the game: with the two named rewards as much as the worst defeat.
+    """Return the reward of an illegal move that ends the game: with the two named rewards that of the worst defeat.
 
     -1.0, as PettingZoo's board games have it, also with a function of yours; -(n * n) with "disc_difference".
     """

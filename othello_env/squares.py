@@ -8,13 +8,13 @@ OpenSpiel and pgx number their actions the same way.
 from __future__ import annotations
 
 from operator import index
-from typing import Final, SupportsIndex
+from typing import Any, Final, SupportsIndex
 
 from othello_env.errors import RecordFormatError
 
 BOARD_SIZES: Final = (4, 6, 8)
 PASS: Final = 64
-PASS_TOKENS: Final = ("pass", "pa", "ps", "--", "@@")
+PASS_TOKENS: Final = ("pass", "pa", "ps", "pp", "--", "@@@@", "@@")
 
 
 def check_board_size(board_size: SupportsIndex) -> int:
@@ -56,4 +56,21 @@ def parse_square(name: str, board_size: int = 8) -> int:
         if 0 <= column < board_size and 0 <= row < board_size:
             return row * board_size + column
     last = format_square(board_size**2 - 1, board_size)
-    raise RecordFormatError(f"{name!r} names no square: expected a1 to {last}, or a pass as one of {', '.join(PASS_TOKENS)}")
+    shown = name if len(name) <= 40 else f"{name[:40]}..."
+    raise RecordFormatError(f"{shown!r} names no square: expected a1 to {last}, or a pass as one of {', '.join(PASS_TOKENS)}")
+
+
+def read_action(action: Any) -> int:
+    """Return an action as a plain int: from an integer of any type, or an array or tensor with one integer element.
+
+    Raises `TypeError` for anything else, bools and floats included. The range is not checked.
+    """
+    if type(action) is int:
+        return action
+    try:
+        value = action.item() if hasattr(action, "item") else action  # NumPy, PyTorch and JAX
+        if not isinstance(value, bool):
+            return index(value)
+    except (TypeError, ValueError, RuntimeError):  # arrays and tensors with other than one element raise any of these
+        pass
+    raise TypeError(f"action {' '.join(repr(action).split())}: expected one integer")

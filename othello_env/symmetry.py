@@ -2,7 +2,7 @@
 
 A symmetry is a number from 0 to 7 whose bits say what is done, in this order: bit 2 transposes (a2 <-> b1), bit 1 mirrors top to
 bottom (a1 <-> a8), bit 0 mirrors left to right (a1 <-> h1). 0 is the identity. The start position is mapped to itself by
-0, 3, 4 and 7; the other four exchange its colours.
+0, 3, 4 and 7; the other four exchange its colors.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def _transform_square(square: int, symmetry: int, n: int) -> int:
     return row * n + column
 
 
-# _TARGETS[n][symmetry, square]: where the square goes; the pass stays.
+# _TARGETS[n][symmetry, square]: the square to which it goes; the pass stays.
 _TARGETS: Final = {
     n: np.array([[*(_transform_square(s, symmetry, n) for s in range(n * n)), n * n] for symmetry in range(NUM_SYMMETRIES)])
     for n in BOARD_SIZES
@@ -50,7 +50,7 @@ def inverse(symmetry: int) -> int:
 
 
 def transform_square(square: int, symmetry: int, board_size: int = 8) -> int:
-    """Where a square goes; the pass stays the pass. Raises `ValueError` for an unknown symmetry, as all functions here do."""
+    """Return the square to which a square goes; the pass stays. Raises `ValueError` for an unknown symmetry, as all functions here do."""
     _check(symmetry)
     return int(_TARGETS[board_size][symmetry, square])
 

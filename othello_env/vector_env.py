@@ -1,30 +1,39 @@
-"""Many games at once as Gymnasium vector environments: self-play, and one learner against an opponent."""
+"""Batched games as Gymnasium vector environments: self-play, and one learner against an opponent."""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from operator import index
 from typing import TYPE_CHECKING, Any, Final, get_args
 
 import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
+from gymnasium.utils.seeding import np_random
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from othello_env.batch import PositionBatch, sample_moves
 from othello_env.bitboard import pack
-from othello_env.errors import IllegalMoveError, OpponentError
+from othello_env.errors import IllegalMoveError
 from othello_env.observation import Observation, ObservationFormat, ObservationOptions
 from othello_env.opening import opening_position
-from othello_env.options import Color, Illegal, check_choice, check_options, check_switch
+from othello_env.opponent import Opponent, check_opponent, choose_moves
+from othello_env.options import (
+    Color,
+    Illegal,
+    check_arguments,
+    check_choice,
+    check_count,
+    check_reset_options,
+    check_switch,
+)
 from othello_env.position import BLACK, WHITE, Position, Scoring
 from othello_env.rendering.text import render_text
 from othello_env.rewards import Reward, RewardFunction, batch_rewards, illegal_move_reward, reward_function
 from othello_env.squares import check_board_size
+from othello_env.state import check_state, copy_generator, restore_generator
 
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
@@ -34,7 +43,7 @@ Step = tuple[Observation, npt.NDArray[np.float32], npt.NDArray[np.bool_], npt.ND
 
 
 class VectorOptions(ObservationOptions, total=False):
-    """The keyword arguments that both vector environments take, see `OthelloSelfPlayVectorEnv`."""
+    """Keyword arguments that both vector environments take, see `OthelloSelfPlayVectorEnv`."""
 
     board_size: int
     auto_pass: bool
@@ -47,34 +56,27 @@ class VectorOptions(ObservationOptions, total=False):
     render_mode: str | None
 
 
-BatchOpponent = Callable[[npt.NDArray[Any], npt.NDArray[np.int8], np.random.Generator], npt.ArrayLike]
-"""Chooses for K games: (observations [K, ...], masks [K, A], rng) -> [K] actions."""
-
 RENDER_MODES: Final = ("ansi",)
-# What changes while games are played.
-_STATE: Final = ("_positions", "_plies", "_waiting_mask", "_forfeited_mask", "_colors")
-# After this many tries a game that goes on is taken not to exist.
+# What changes while games are played: the arrays, and the rest.
+_ARRAYS: Final = {"plies": "_plies", "waiting_mask": "_waiting_mask", "forfeited_mask": "_forfeited_mask", "colors": "_colors"}
+_STATE: Final = ("_positions", *_ARRAYS.values(), "_np_random", "_np_random_seed", "_started")
+# After this many draws a start from which the game goes on is taken not to exist.
 _TRIES: Final = 100
 
 
 def sample_legal(mask: npt.NDArray[Any], rng: np.random.Generator) -> npt.NDArray[np.int64]:
-    """An action for each row of a mask, all that it allows equally likely.
+    """Draw an action for each row of a mask, uniformly among those that it allows.
 
-    mask: [N, A] of 0 and 1, the pass last; as in the observations. Returns [N] int64. For games at once what
-    `Discrete.sample(mask)` is for one. A row with no square allowed gives the pass.
+    mask: [N, A] of 0 and 1, the pass last; as in the observations. Returns [N] int64. The batched form of `Discrete.sample(mask)`.
+    A row with no square allowed gives the pass.
     """
     num_squares = mask.shape[1] - 1
     return sample_moves(pack(mask[:, :num_squares]), num_squares, rng)
 
 
-def random_opponent(_observation: npt.NDArray[Any], mask: npt.NDArray[np.int8], rng: np.random.Generator) -> npt.NDArray[np.int64]:
-    """The default opponent: any legal action, all equally likely."""
-    return sample_legal(mask, rng)
-
-
 @dataclass(frozen=True, slots=True)
 class _Moved:
-    """What a step of all games did, [N] each: mover int8, the side to move before; playing, illegal, forfeited, passed bool."""
+    """Effects of one step of all games, [N] each: mover int8, the side to move before; playing, illegal, forfeited, passed bool."""
 
     mover: npt.NDArray[np.int8]
     playing: npt.NDArray[np.bool_]
@@ -84,10 +86,13 @@ class _Moved:
 
 
 class _GamesEnv(VectorEnv[Observation, npt.ArrayLike, npt.NDArray[Any]]):
-    """What both environments are made of: N games, how they start, move, end, are seen and saved.
+    """Base of both environments: N games, how they start, move, end, are seen and saved.
 
     _waiting_mask: [N] bool, games that have ended and not been reset. _forfeited_mask: [N] bool, those of them that an illegal
     action ended. _plies: [N] int64, discs placed since the start position. _colors: [N] int8, the learner's sides, if there is one.
+
+    `step` and `reset` play on a draft of the environment, with its own copy of the state, and swap that state in at the end: whatever
+    raises, Ctrl-C included, leaves the environment unchanged.
     """
 
     metadata: dict[str, Any] = {  # noqa: RUF012  (Gymnasium's attribute)
@@ -95,6 +100,7 @@ class _GamesEnv(VectorEnv[Observation, npt.ArrayLike, npt.NDArray[Any]]):
         "render_fps": 2,
         "autoreset_mode": AutoresetMode.NEXT_STEP,
     }
+    _drawn: bool
 
     def __init__(
         self,
@@ -111,11 +117,12 @@ class _GamesEnv(VectorEnv[Observation, npt.ArrayLike, npt.NDArray[Any]]):
         render_mode: str | None = None,
         **observation_options: Unpack[ObservationOptions],
     ) -> None:
+        check_arguments(type(self).__name__, type(self), observation_options, VectorOptions)
         check_choice("illegal", illegal, get_args(Illegal))
         check_choice("render_mode", render_mode, (None, *RENDER_MODES))
         check_switch("auto_pass", auto_pass)
         reward_function(reward, scoring)  # raises for unknown ones
-        self.num_envs = _check_count("num_envs", num_envs, 1)
+        self.num_envs = check_count("num_envs", num_envs, 1)
         self.board_size = check_board_size(board_size)
         self.autoreset_mode = _parse_autoreset_mode(autoreset_mode)
         self.metadata = {**self.metadata, "autoreset_mode": self.autoreset_mode}
@@ -130,7 +137,10 @@ class _GamesEnv(VectorEnv[Observation, npt.ArrayLike, npt.NDArray[Any]]):
         self._reward, self._scoring = reward, scoring
         self._illegal_reward = illegal_move_reward(reward, self.board_size)
         self._openings = PositionBatch.from_positions(_parse_openings(openings, self.board_size, auto_pass=auto_pass), auto_pass=auto_pass)
-        self._random_plies = _check_count("random_plies", random_plies, 0)
+        self._random_plies = check_count("random_plies", random_plies, 0)
+        fewest = int(self._openings.empties.min())
+        if self._random_plies >= fewest:
+            raise ValueError(f"random_plies {self._random_plies}: a game from the fullest opening is over after {fewest} at the latest")
         self._started = False
         self._positions = PositionBatch.start(self.num_envs, self.board_size, auto_pass=auto_pass)
         self._plies = np.zeros(self.num_envs, dtype=np.int64)
@@ -145,25 +155,48 @@ class _GamesEnv(VectorEnv[Observation, npt.ArrayLike, npt.NDArray[Any]]):
 
     @property
     def positions(self) -> PositionBatch:
-        """The positions of all games: to be read, not to be changed."""
+        """The current positions of all games, not to be changed; the next `step` or `reset` replaces them by new ones."""
         return self._positions
 
+    def _draft(self) -> Self:
+        """Return an environment with its own copy of the state, to play on until `_adopt`."""
+        draft = object.__new__(type(self))
+        draft.__dict__.update(self.__dict__, _drawn=False, closed=True)  # the end of a draft must not close what it shares
+        draft._copy_arrays()
+        return draft
+
+    def _copy_arrays(self) -> None:
+        for name in ("_positions", *_ARRAYS.values()):
+            setattr(self, name, getattr(self, name).copy())
+
+    def _adopt(self, draft: Self) -> None:
+        """Swap in the state of a draft, in one call that Ctrl-C cannot interrupt."""
+        self.__dict__.update({name: vars(draft)[name] for name in _STATE if name in vars(draft)})
+
+    @property
+    def _rng(self) -> np.random.Generator:
+        """The generator of a draft, a copy from the first use on: most steps of self-play draw nothing."""
+        if not self._drawn:
+            self._np_random, self._drawn = copy_generator(self.np_random), True
+        return self.np_random
+
     def _begin(self, seed: int | Sequence[int] | None, options: dict[str, Any] | None) -> None:
-        """Do what a reset asks for, or nothing, where it raises."""
+        """Do what a reset asks for, on a draft."""
         rows = self._reset_rows(options)
-        with self._undone_by_an_error():
-            if isinstance(seed, Sequence) and not isinstance(seed, str) and all(isinstance(part, (int, np.integer)) for part in seed):
-                self._np_random, self._np_random_seed = np.random.default_rng(list(seed)), -1
-            elif isinstance(seed, (int, np.integer)) and not isinstance(seed, bool):
-                VectorEnv.reset(self, seed=int(seed))
-            elif seed is not None:
-                raise ValueError(f"seed {seed!r}: expected an integer, a sequence of them, or None")
-            self._restart(rows)
+        if isinstance(seed, Sequence) and not isinstance(seed, str) and all(isinstance(part, (int, np.integer)) for part in seed):
+            self._np_random, self._np_random_seed = np.random.default_rng(list(seed)), -1
+        elif isinstance(seed, (int, np.integer)) and not isinstance(seed, bool):
+            self._np_random, self._np_random_seed = np_random(int(seed))
+        elif seed is not None:
+            raise ValueError(f"seed {seed!r}: expected an integer, a sequence of them, or None")
+        elif self._np_random is None:
+            self._np_random, self._np_random_seed = np_random()
+        self._restart(rows)
         self._started = True
 
     def _reset_rows(self, options: dict[str, Any] | None) -> npt.NDArray[np.int64]:
-        """The games that a reset is for."""
-        mask = check_options(options).get("reset_mask")
+        """Return the games to reset."""
+        mask = check_reset_options(type(self).__name__, options, ("reset_mask",)).get("reset_mask")
         if mask is None:
             return np.arange(self.num_envs)
         if not isinstance(mask, np.ndarray) or mask.dtype != np.bool_ or mask.shape != (self.num_envs,) or not mask.any():
@@ -174,10 +207,11 @@ class _GamesEnv(VectorEnv[Observation, npt.ArrayLike, npt.NDArray[Any]]):
         return np.flatnonzero(mask)
 
     def _restart(self, rows: npt.NDArray[np.int64]) -> None:
-        """Begin new games in the given rows. Raises `ValueError` where the random plies leave no running game."""
-        rng = self.np_random
-        single = len(self._openings) == 1
-        starts = self._openings.take(np.zeros(len(rows), dtype=np.int64) if single else rng.integers(len(self._openings), size=len(rows)))
+        """Begin new games in the given rows. Raises `ValueError` where the games are always over after the random plies."""
+        if len(self._openings) == 1:
+            starts = self._openings.take(np.zeros(len(rows), dtype=np.int64))
+        else:
+            starts = self._openings.take(self._rng.integers(len(self._openings), size=len(rows)))
         missing = np.arange(len(rows) if self._random_plies else 0)
         for _ in range(_TRIES):
             if not len(missing):
@@ -185,11 +219,11 @@ class _GamesEnv(VectorEnv[Observation, npt.ArrayLike, npt.NDArray[Any]]):
             played = starts.take(missing)
             for _ in range(self._random_plies):
                 _make_forced_passes(played)
-                played.step(played.sample_moves(rng))
+                played.step(played.sample_moves(self._rng))
             starts.reset(missing[~played.is_over], played.take(~played.is_over))
             missing = missing[played.is_over]
         if len(missing):
-            raise ValueError(f"random_plies {self._random_plies}: the game was over in each of {_TRIES} tries")
+            raise ValueError(f"random_plies {self._random_plies}: the game was over in each of {_TRIES} draws")
         self._positions.reset(rows, starts)
         self._plies[rows] = 0
         self._waiting_mask[rows] = self._forfeited_mask[rows] = False
@@ -200,22 +234,21 @@ class _GamesEnv(VectorEnv[Observation, npt.ArrayLike, npt.NDArray[Any]]):
         Raises `ValueError` for actions of a wrong shape or type and for games that should have been reset, `IllegalMoveError`
         for illegal actions where they are to be raised.
         """
-        moves = np.asarray(actions)
-        if moves.shape != (self.num_envs,) or not np.issubdtype(moves.dtype, np.integer):
-            raise ValueError(f"actions: {moves.dtype} of shape {moves.shape}; expected integers of shape ({self.num_envs},)")
+        given = _read_actions(actions, self.num_envs)
         if not self._started:
             raise ValueError("step() before the first reset()")
         if self.autoreset_mode == AutoresetMode.DISABLED and self._waiting_mask.any():
             over = np.flatnonzero(self._waiting_mask).tolist()
             raise ValueError(f"envs {over} are over: reset them with options={{'reset_mask': mask}} before the next step")
+        moves = given.astype(np.int64, copy=False)  # what wraps around becomes negative, not a square
         illegal = ~self._positions.is_legal(moves) & ~self._waiting_mask
         forfeited = np.zeros_like(illegal)
         if illegal.any():
             if self._illegal == "raise":
                 row = int(np.flatnonzero(illegal)[0])
-                raise IllegalMoveError(f"env {row}: action {moves[row]} is illegal in {self._positions[row]}")
+                raise IllegalMoveError(f"env {row}: action {given[row]} is illegal in {self._positions[row]}")
             if self._illegal == "random":
-                moves = np.where(illegal, self._positions.sample_moves(self.np_random), moves)
+                moves = np.where(illegal, self._positions.sample_moves(self._rng), moves)
             else:
                 forfeited = illegal
         mover = self._positions.side_to_move.astype(np.int8)
@@ -230,7 +263,7 @@ class _GamesEnv(VectorEnv[Observation, npt.ArrayLike, npt.NDArray[Any]]):
         self._plies[rows] += moves != self._positions.pass_square
 
     def _rewards_both(self, terminated: npt.NDArray[np.bool_], moved: _Moved) -> npt.NDArray[np.float32]:
-        """The rewards of black and white: [N, 2] float32, zero but where a game has just ended."""
+        """Return the rewards of black and white: [N, 2] float32, zero except where a game has just ended."""
         both = np.zeros((self.num_envs, 2), dtype=np.float32)
         if terminated.any():
             played_out = np.flatnonzero(terminated & ~moved.forfeited)
@@ -240,7 +273,7 @@ class _GamesEnv(VectorEnv[Observation, npt.ArrayLike, npt.NDArray[Any]]):
         return both
 
     def _finish(self, terminated: npt.NDArray[np.bool_], moved: _Moved, infos: Callable[[], Infos]) -> Infos:
-        """Do at the end of a step what the autoreset mode asks for; the infos that come of it."""
+        """Start new games as the autoreset mode asks for, and return the infos about the games that have ended."""
         if self._waiting_mask.any():  # since the step before, with NEXT_STEP
             self._restart(np.flatnonzero(self._waiting_mask))
         self._waiting_mask |= terminated
@@ -252,62 +285,64 @@ class _GamesEnv(VectorEnv[Observation, npt.ArrayLike, npt.NDArray[Any]]):
         return final
 
     def _observe(self) -> Observation:
-        """What the sides to act see, in all games; the mask of a game that has ended has its one 1 at the pass."""
+        """Return the observations of the sides to act; the mask of a game that has ended has its one 1 at the pass."""
         legal = self._positions.legal_moves
         if self._forfeited_mask.any():
             legal = np.where(self._forfeited_mask, np.uint64(0), legal)
         return self._format.observe_batch(self._positions.own, self._positions.opp, legal)
 
     def _with_masks(self, infos: Infos) -> Infos:
-        """Gymnasium's convention: with each key goes `_key`, the games that it holds for. Here that is all of them."""
+        """Add Gymnasium's `_key` to each key: the games that it holds for, here all of them."""
         return infos | {f"_{name}": np.ones(self.num_envs, dtype=np.bool_) for name in infos}
 
-    @contextmanager
-    def _undone_by_an_error(self) -> Iterator[None]:
-        """Put everything back as it was where an error, or an interruption, leaves the block."""
-        arrays = {name: getattr(self, name).copy() for name in _STATE}
-        rng, seed = self._np_random, self._np_random_seed
-        rng_state: Any = None if rng is None else rng.bit_generator.state
-        try:
-            yield
-        except BaseException:
-            for name, array in arrays.items():
-                setattr(self, name, array)
-            self._np_random, self._np_random_seed = rng, seed
-            if rng is not None:
-                rng.bit_generator.state = rng_state
-            raise
-
     def get_state(self) -> dict[str, Any]:
-        """The games and the random generator, for `set_state`; it does not change when the environment goes on."""
-        arrays = {name.lstrip("_"): getattr(self, name).copy() for name in _STATE}
-        return {"kind": type(self).__name__, "started": self._started, "rng": self.np_random.bit_generator.state, **arrays}
+        """Return the games and the state of the generator, for `set_state`. Raises `ValueError` before the first `reset`.
+
+        It does not change when the environment goes on, and can be pickled.
+        """
+        if not self._started:
+            raise ValueError("get_state() before the first reset()")
+        arrays = {name: getattr(self, attribute).copy() for name, attribute in _ARRAYS.items()}
+        return self._settings() | arrays | {"positions": self._positions.copy(), "rng": self.np_random.bit_generator.state}
+
+    def _settings(self) -> dict[str, Any]:
+        """The settings of the environment that a state must fit."""
+        auto_pass = self._positions.auto_pass
+        return {"environment": type(self).__name__, "num_envs": self.num_envs, "board_size": self.board_size, "auto_pass": auto_pass}
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Go back to a state of this environment, or of one made alike. Raises `ValueError` for another's."""
-        positions = state.get("positions")
-        if not isinstance(positions, PositionBatch) or state.get("kind") != type(self).__name__:
-            raise ValueError(f"a state of {state.get('kind')!r} does not fit {type(self).__name__}")
-        found = (len(positions), positions.board_size, positions.auto_pass)
-        expected = (self.num_envs, self.board_size, self._positions.auto_pass)
-        if found != expected:
-            raise ValueError(f"a state with (num_envs, board_size, auto_pass) {found} does not fit {expected}")
-        for name in _STATE:
-            setattr(self, name, state[name.lstrip("_")].copy())
-        self._started = state["started"]
-        self.np_random.bit_generator.state = state["rng"]
+        """Go back to a state of this environment, or of one made alike; it counts as a reset.
+
+        Raises `ValueError` for anything else and changes nothing then.
+        """
+        checked = check_state(state, self._settings(), ("positions", *_ARRAYS, "rng"))
+        for name, attribute in _ARRAYS.items():
+            array, own = checked[name], getattr(self, attribute)
+            if not isinstance(array, np.ndarray) or (array.dtype, array.shape) != (own.dtype, own.shape):
+                found = f"{array.dtype} of shape {array.shape}" if isinstance(array, np.ndarray) else repr(array)
+                raise ValueError(f"state with {name} {found}: expected {own.dtype} of shape {own.shape}")
+        positions, expected = checked["positions"], (self.num_envs, self.board_size, self._positions.auto_pass)
+        if not isinstance(positions, PositionBatch) or (len(positions), positions.board_size, positions.auto_pass) != expected:
+            raise ValueError(f"state with positions {positions!r}: expected (num_envs, board_size, auto_pass) {expected}")
+        over = positions.is_over | checked["forfeited_mask"]
+        if checked["plies"].min() < 0 or not np.isin(checked["colors"], (BLACK, WHITE)).all() or (checked["waiting_mask"] != over).any():
+            raise ValueError("state with plies, colors or waiting_mask that no games have")
+        changes = {attribute: checked[name].copy() for name, attribute in _ARRAYS.items()}
+        changes["_positions"] = positions.copy()
+        changes["_np_random"], changes["_np_random_seed"] = restore_generator(checked["rng"], self._np_random), -1  # -1: not known
+        self.__dict__.update(changes, _started=True)
 
     def clone(self) -> Self:
-        """An independent environment in the same state; an opponent is shared."""
+        """Return an independent environment in the same state; an opponent is shared."""
         twin = copy.copy(self)
-        for name in (*_STATE, "metadata"):
-            setattr(twin, name, getattr(self, name).copy())
+        twin._copy_arrays()
+        twin.metadata = self.metadata.copy()
         for name in ("single_observation_space", "single_action_space", "observation_space", "action_space", "_np_random"):
             setattr(twin, name, copy.deepcopy(getattr(self, name)))
         return twin
 
     def render(self) -> tuple[str, ...] | None:
-        """The boards as texts with `render_mode="ansi"`."""
+        """Return the boards as texts with `render_mode="ansi"`, otherwise None."""
         return tuple(render_text(position) for position in self._positions) if self.render_mode == "ansi" else None
 
 
@@ -317,30 +352,31 @@ class OthelloSelfPlayVectorEnv(_GamesEnv):
     Arguments:
         num_envs: N.
         board_size, auto_pass, reward, scoring, channels, dtype, legal_plane, flat: as in `othello_v0`.
-        autoreset_mode: what happens to a game that has ended. With NEXT_STEP (the default, as in Gymnasium) the next step starts
-            a new one in its place, ignores its action and gives no reward; with SAME_STEP the ending step starts it, and
-            "final_obs" in the infos holds what was to be seen at the end; with DISABLED you do, by
-            `reset(options={"reset_mask": mask})`.
-        illegal: what an illegal action does: "terminate" the game with -1 for its side (-(n * n) with "disc_difference") and 0
-            for the other, "raise" an `IllegalMoveError`, or give way to a legal one at "random".
+        autoreset_mode: when a new game replaces one that has ended. NEXT_STEP (the default, as in Gymnasium): in the next step, which
+            ignores the game's action and gives it no reward. SAME_STEP: in the ending step; "final_obs" in the infos holds the last
+            observation. DISABLED: when you call `reset(options={"reset_mask": mask})`.
+        illegal: effect of an illegal action: "terminate" the game with -1 for its side (-(n * n) with "disc_difference") and 0 for the
+            other, "raise" an `IllegalMoveError`, or play a legal one at "random".
         openings: positions, their texts, or transcripts, from which games start, all equally likely; the start position by
             default.
-        random_plies: discs placed at random from there before the game is handed over.
-        render_mode: None, or "ansi" for `render()` to give the boards as a tuple of texts.
+        random_plies: number of discs placed at random from there before the first observation.
+        render_mode: None, or "ansi" for the boards as a tuple of texts from `render()`.
 
-    Observation: {"observation": [N, ...], "action_mask": [N, n * n + 1] int8}, seen by the side to move, in fresh arrays.
+    Observation: {"observation": [N, ...], "action_mask": [N, n * n + 1] int8}, seen by the side to move, in new arrays.
 
     Action: [N] integers, squares row by row, then the pass. Reward: [N] float32, of the side that has just moved; the rewards of
-    both are in the infos. Termination: as soon as neither side can move. Nothing is truncated. Whatever raises, in `step` or in
-    `reset`, leaves the environment as it was.
+    both are in the infos. Termination: as soon as neither side can move. The rules never truncate. Whatever raises in `step`, `reset`
+    or `set_state`, Ctrl-C included, leaves the environment, its generator included, unchanged.
 
     Infos, each with its `_key` mask: "to_move" [N] int8, the side to move (0 black, 1 white); "mover" [N] int8, the side that has
     just moved; "rewards_both" [N, 2] float32, of black and white; "passed" [N] bool, whether a pass came directly before this
-    turn; "ply" [N] int64, discs placed since the start position; "illegal" [N] bool, whether the action was. A value changes its
-    sign from one observation to the next exactly where "to_move" differs from "mover". With SAME_STEP and where games ended also
+    turn; "ply" [N] int64, number of discs placed since the start position; "illegal" [N] bool, whether the action was. A value changes
+    its sign from one observation to the next exactly where "to_move" differs from "mover". With SAME_STEP and where games ended also
     "final_obs", a batch like the observation, and "final_info", whose masks say which rows hold.
 
-    What `RecordEpisodeStatistics` adds up here mixes both sides; it is right for `OthelloVectorEnv`.
+    Reset options: "reset_mask", [N] bool, the games to reset; all of them by default. An unknown key is ignored with a warning.
+
+    The returns of `RecordEpisodeStatistics` mix both sides here; they are right for `OthelloVectorEnv`.
     """
 
     def __init__(self, num_envs: int = 1, **options: Unpack[VectorOptions]) -> None:
@@ -351,20 +387,25 @@ class OthelloSelfPlayVectorEnv(_GamesEnv):
 
         seed: of openings, random plies and random actions; None goes on with the generator as it is. The first reset is of all.
         """
-        self._begin(seed, options)
+        draft = self._draft()
+        draft._begin(seed, options)
         none = np.zeros(self.num_envs, dtype=np.bool_)
-        mover = self._positions.side_to_move.astype(np.int8)
-        return self._observe(), self._infos(_Moved(mover, none, none, none, none), np.zeros((self.num_envs, 2), dtype=np.float32))
+        moved = _Moved(draft._positions.side_to_move.astype(np.int8), none, none, none, none)
+        result = draft._observe(), draft._infos(moved, np.zeros((self.num_envs, 2), dtype=np.float32))
+        self._adopt(draft)
+        return result
 
     def step(self, actions: npt.ArrayLike) -> Step:
-        """Play one ply in every game. The class says what happens to games that have ended."""
-        with self._undone_by_an_error():
-            moved = self._move(actions)
-            terminated = (self._positions.is_over & moved.playing) | moved.forfeited
-            both = self._rewards_both(terminated, moved)
-            rewards = both[np.arange(self.num_envs), moved.mover]
-            final = self._finish(terminated, moved, lambda: self._infos(moved, both))
-        return self._observe(), rewards, terminated, np.zeros_like(terminated), self._infos(moved, both) | final
+        """Play one ply in every game. Games that have ended: see `autoreset_mode`."""
+        draft = self._draft()
+        moved = draft._move(actions)
+        terminated = (draft._positions.is_over & moved.playing) | moved.forfeited
+        both = draft._rewards_both(terminated, moved)
+        rewards = both[np.arange(self.num_envs), moved.mover]
+        final = draft._finish(terminated, moved, lambda: draft._infos(moved, both))
+        result = draft._observe(), rewards, terminated, np.zeros_like(terminated), draft._infos(moved, both) | final
+        self._adopt(draft)
+        return result
 
     def _infos(self, moved: _Moved, both: npt.NDArray[np.float32]) -> Infos:
         return self._with_masks(
@@ -387,28 +428,35 @@ class OthelloVectorEnv(_GamesEnv):
     Starts from which the game ends before the learner's first turn are drawn again; `ValueError` where there are no others.
 
     Arguments beyond those of `OthelloSelfPlayVectorEnv`, which mean the same here:
-        opponent: (observations [K, ...], masks [K, A], rng) -> [K] legal actions, called once for all K games in which it is to
-            move; None for a random one. It sees what the learner would see in its place. One that raises, or chooses an illegal
-            action, gives an `OpponentError`, and the environment is as before the call.
+        opponent: "random" (the default); an agent, an object with `select_moves(positions, rng)`; or a function (observations [K, ...],
+            masks [K, A], rng) -> [K] actions, which sees what the learner would see in its place. It is asked once for all K games in
+            which it is to move. One that fails, or chooses an illegal action, gives an `AgentError`.
         color: the learner's side: "black", "white", or "random" for one drawn anew for each game.
 
     Observation: seen by the learner. Reward: [N] float32, the learner's: with "outcome" 1.0, -1.0 or 0.0 at the end of a game,
     with "disc_difference" own discs minus the other's; for an illegal action as `illegal` says.
 
     Infos, each with its `_key` mask: "action_mask" as in the observation; "color" [N] int8, the learner's side (0 black, 1 white);
-    "ply" [N] int64, discs placed since the start position; "illegal" [N] bool, whether the learner's action was. "final_obs" and
+    "ply" [N] int64, number of discs placed since the start position; "illegal" [N] bool, whether the learner's action was. "final_obs" and
     "final_info" as in `OthelloSelfPlayVectorEnv`.
     """
 
     def __init__(
-        self, num_envs: int = 1, *, opponent: BatchOpponent | None = None, color: Color = "random", **options: Unpack[VectorOptions]
+        self, num_envs: int = 1, *, opponent: Opponent | None = "random", color: Color = "random", **options: Unpack[VectorOptions]
     ) -> None:
         check_choice("color", color, get_args(Color))
-        if opponent is not None and not callable(opponent):
-            raise ValueError(f"opponent {opponent!r}: expected a callable (observations, masks, rng) -> actions, or None")
         super().__init__(num_envs, **options)
-        self.opponent: BatchOpponent = opponent or random_opponent
+        self._opponent = check_opponent(opponent, self.board_size)
         self._color: Color = color
+
+    @property
+    def opponent(self) -> Opponent:
+        """The opponent; a new one may be set at any time."""
+        return self._opponent
+
+    @opponent.setter
+    def opponent(self, opponent: Opponent | None) -> None:
+        self._opponent = check_opponent(opponent, self.board_size)
 
     def reset(self, *, seed: int | Sequence[int] | None = None, options: dict[str, Any] | None = None) -> tuple[Observation, Infos]:
         """Start new games, in all places or in those of `options["reset_mask"]` ([N] bool).
@@ -416,28 +464,33 @@ class OthelloVectorEnv(_GamesEnv):
         seed: of colors, openings, random plies and the opponent's generator; None goes on with the generator as it is. The first
         reset is of all.
         """
-        self._begin(seed, options)
-        observation = self._observe()
-        return observation, self._infos(observation, np.zeros(self.num_envs, dtype=np.bool_))
+        draft = self._draft()
+        draft._begin(seed, options)
+        observation = draft._observe()
+        result = observation, draft._infos(observation, np.zeros(self.num_envs, dtype=np.bool_))
+        self._adopt(draft)
+        return result
 
     def step(self, actions: npt.ArrayLike) -> Step:
         """Play the learner's move in every game, and the opponent's until the learner is to move again."""
-        with self._undone_by_an_error():
-            moved = self._move(actions)
-            self._forfeited_mask |= moved.forfeited
-            self._let_opponent_move()
-            terminated = (self._positions.is_over & moved.playing) | moved.forfeited
-            rewards = self._rewards_both(terminated, moved)[np.arange(self.num_envs), self._colors]
-            final = self._finish(terminated, moved, lambda: self._infos(self._observe(), moved.illegal))
-        observation = self._observe()
-        return observation, rewards, terminated, np.zeros_like(terminated), self._infos(observation, moved.illegal) | final
+        draft = self._draft()
+        moved = draft._move(actions)
+        draft._forfeited_mask |= moved.forfeited
+        draft._let_opponent_move()
+        terminated = (draft._positions.is_over & moved.playing) | moved.forfeited
+        rewards = draft._rewards_both(terminated, moved)[np.arange(self.num_envs), draft._colors]
+        final = draft._finish(terminated, moved, lambda: draft._infos(draft._observe(), moved.illegal))
+        observation = draft._observe()
+        infos = draft._infos(observation, moved.illegal) | final
+        self._adopt(draft)
+        return observation, rewards, terminated, np.zeros_like(terminated), infos
 
     def _restart(self, rows: npt.NDArray[np.int64]) -> None:
         """Begin new games, up to the learner's first turn."""
         for _ in range(_TRIES):
             super()._restart(rows)
             if self._color == "random":
-                self._colors[rows] = self.np_random.integers(2, size=len(rows))
+                self._colors[rows] = self._rng.integers(2, size=len(rows))
             else:
                 self._colors[rows] = BLACK if self._color == "black" else WHITE
             self._let_opponent_move()
@@ -454,21 +507,11 @@ class OthelloVectorEnv(_GamesEnv):
             rows = np.flatnonzero(going_on & (positions.side_to_move != self._colors))
             if not len(rows):
                 return
-            seen = self._format.observe_batch(positions.own[rows], positions.opp[rows], positions.legal_moves[rows])
-            try:
-                moves = np.asarray(self.opponent(seen["observation"], seen["action_mask"], self.np_random))
-            except Exception as error:
-                raise OpponentError(f"the opponent raised {type(error).__name__}: {' '.join(str(error).split())}") from error
-            if moves.shape != rows.shape or not np.issubdtype(moves.dtype, np.integer):
-                raise OpponentError(f"the opponent answered {len(rows)} games with {moves.dtype} of shape {moves.shape}")
-            illegal = np.flatnonzero(~positions.is_legal(moves, rows))
-            if len(illegal):
-                row = int(rows[illegal[0]])
-                raise OpponentError(f"env {row}: the opponent chose {moves[illegal[0]]}, which is illegal in {positions[row]}")
+            moves = choose_moves(self._opponent, positions.take(rows), self._rng, layout=self._format)
             self._play(rows, moves)
 
     def _observe(self) -> Observation:
-        """What the learner sees; at ends of games it need not be the side to move."""
+        """Return the learner's observations; at ends of games it need not be the side to move."""
         positions = self._positions
         swapped = positions.side_to_move != self._colors
         own, opp = np.where(swapped, positions.opp, positions.own), np.where(swapped, positions.own, positions.opp)
@@ -480,21 +523,19 @@ class OthelloVectorEnv(_GamesEnv):
 
 
 def _make_forced_passes(positions: PositionBatch) -> None:
-    """Where a side must pass, which it does by itself only with automatic passes, let it pass."""
+    """Make the passes that are forced, which happen by themselves only with automatic passes."""
     rows = np.flatnonzero((positions.legal_moves == 0) & ~positions.is_over)
     if len(rows):
         positions.step(np.full(len(rows), positions.pass_square), rows)
 
 
-def _check_count(name: str, value: Any, least: int) -> int:
-    """Return an int, or raise `ValueError` for what is no integer, or less."""
-    try:
-        count = -1 if isinstance(value, bool) else index(value)
-    except TypeError:
-        count = -1
-    if count < least:
-        raise ValueError(f"{name} {value!r}: expected an integer from {least}")
-    return count
+def _read_actions(actions: npt.ArrayLike, num_envs: int) -> npt.NDArray[np.integer]:
+    """Return actions as integers of shape [N]; further axes of length one do not count. Raises `ValueError` for anything else."""
+    read = np.asarray(actions)
+    fits = read.size == num_envs and (read.ndim == 0 or len(read) == num_envs)
+    if not fits or not np.issubdtype(read.dtype, np.integer):
+        raise ValueError(f"actions: {read.dtype} of shape {read.shape}; expected integers of shape ({num_envs},)")
+    return read.reshape(num_envs)
 
 
 def _parse_autoreset_mode(mode: AutoresetMode | str) -> AutoresetMode:

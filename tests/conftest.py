@@ -13,6 +13,12 @@ from othello_env import backend
 # A shell that starts the tests in the background has them ignore Ctrl-C, and all processes that they start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
+if importlib.util.find_spec("hypothesis") is not None:
+    from hypothesis import settings
+
+    settings.register_profile("no deadline", deadline=None)  # the first example may wait for the compiler
+    settings.load_profile("no deadline")
+
 REPOSITORY = Path(__file__).parents[1]
 SHARED_DATA = REPOSITORY.parent / "shared" / "data"
 

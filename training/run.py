@@ -332,12 +332,11 @@ def train(trainer: Trainer[S, L], learner: L, *, folder: Path, checkpoint_second
     baselines = [make_agent(spec) for spec in BASELINES[settings.board_size]]
     openings = baseline_openings(CURVE_OPENINGS, settings.board_size, seed=CURVE_SEED)
     names = metric_names(trainer, settings.board_size)
-    save_run(trainer, learner, folder=folder)
-    with (
-        MetricsLog(folder, "games", names, resume_step=learner.games_done) as log,
-        Progress(settings.games, unit="games", initial=learner.games_done, leave=True) as progress,
-        StopSignals() as stop,
-    ):
+    with ExitStack() as stack:
+        stop = stack.enter_context(StopSignals())
+        save_run(trainer, learner, folder=folder)  # first, so that nothing else is written where it fails
+        log = stack.enter_context(MetricsLog(folder, "games", names, resume_step=learner.games_done))
+        progress = stack.enter_context(Progress(settings.games, unit="games", initial=learner.games_done, leave=True))
         last_checkpoint, wait = time.monotonic(), checkpoint_seconds
         rate, score, is_first = _Rate(learner.positions_done), "", True
         while learner.games_done < settings.games and not stop.received:

@@ -6,7 +6,7 @@ Boards are the squares of a board size on the 8x8 board, see `agents.board`.
 from __future__ import annotations
 
 import math
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,7 @@ from agents.greedy import NOBODY
 from agents.ntuple.kernel import Indices, Patterns, afterstate_indices, position_indices, sum_of
 from agents.xorshift import below, next_word, uniform
 from othello_env.bitboard import BitboardArray
-from othello_env.compiled import Square, Word, inlined, kernel, lowest_square, place, popcount
+from othello_env.compiled import Int, Real, Square, Word, inlined, kernel, lowest_square, place, popcount
 from othello_env.position import BLACK
 
 # Values of finished games are clipped to this before atanh, which gives the sum of weights that stands for them.
@@ -159,7 +159,7 @@ def play(games: Games, weights: npt.NDArray[np.float32], params: TDParams, updat
 
 
 @inlined
-def _most_flips(own: Word, opp: Word, squares: npt.NDArray[np.int64]) -> Any:
+def _most_flips(own: Word, opp: Word, squares: npt.NDArray[np.int64]) -> Int:
     """The index of the move that flips the most discs; the first one of several."""
     best, most = np.int64(0), np.int64(0)
     for number in range(len(squares)):
@@ -172,7 +172,7 @@ def _most_flips(own: Word, opp: Word, squares: npt.NDArray[np.int64]) -> Any:
 @inlined
 def _one_ply_sum(
     own: Word, opp: Word, square: Square, params: TDParams, weights: npt.NDArray[np.float32], here: Indices, after: Indices
-) -> Any:
+) -> Real:
     """The sum of weights of an afterstate; of a finished game the sum whose tanh is its value. here: indices before the move."""
     board = params.patterns.geometry.full
     flipped = flips_at(own, opp, square)
@@ -193,7 +193,7 @@ def _error(target: float, value: float) -> float:
 
 
 @inlined
-def _mirrored_weight(weight: int, mirrored: npt.NDArray[np.int32]) -> Any:
+def _mirrored_weight(weight: Int, mirrored: npt.NDArray[np.int32]) -> Int:
     """The weight of the mirrored pattern in the same stage. mirrored: see `learn`."""
     stage = weight // len(mirrored) * len(mirrored)
     return np.int64(stage + mirrored[weight - stage])

@@ -6,7 +6,7 @@ plus what the new disc and the flipped discs add. Boards are the squares of a bo
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,7 @@ from agents.heuristics import Geometry, surroundings
 from agents.ntuple.layout import COUNT_LIMIT, DISC_CLASS, FEWEST_DISCS, PARTIAL_SUMS, Layout
 from othello_env import backend
 from othello_env.bitboard import BitboardArray
-from othello_env.compiled import Square, Word, inlined, kernel, lowest_square, popcount
+from othello_env.compiled import Int, Real, Square, Word, inlined, kernel, lowest_square, popcount
 
 _LOW_BYTE: Final = np.uint64(0xFF)
 
@@ -107,7 +107,7 @@ def _fill_values(
 
 
 @inlined
-def sum_of(weights: npt.NDArray[np.floating], indices: Indices) -> Any:
+def sum_of(weights: npt.NDArray[np.floating], indices: Indices) -> Real:
     """The sum of the weights at some indices, in the type of the weights and in the order of `NTupleNetwork.values`."""
     first, second, third, fourth = weights[indices[0]], weights[indices[1]], weights[indices[2]], weights[indices[3]]
     for k in range(PARTIAL_SUMS, len(indices), PARTIAL_SUMS):
@@ -119,7 +119,7 @@ def sum_of(weights: npt.NDArray[np.floating], indices: Indices) -> Any:
 
 
 @inlined
-def position_indices(own: Word, opp: Word, num_discs: int, patterns: Patterns, here: Indices) -> None:
+def position_indices(own: Word, opp: Word, num_discs: Int, patterns: Patterns, here: Indices) -> None:
     """Write the tuple indices of a position into `here`, in the stage of afterstates with `num_discs` discs; no counts."""
     span = patterns.num_squares - FEWEST_DISCS + 1
     stage = max(num_discs - FEWEST_DISCS, 0) * patterns.num_stages // span
@@ -135,7 +135,7 @@ def position_indices(own: Word, opp: Word, num_discs: int, patterns: Patterns, h
 
 
 @inlined
-def _pair_index(rows: Word, columns: Word) -> Any:
+def _pair_index(rows: Word, columns: Word) -> Int:
     """The index in a `COUNT_LIMIT` x `COUNT_LIMIT` table by the sizes of two sets."""
     return np.int32(COUNT_LIMIT * min(popcount(rows), COUNT_LIMIT - 1) + min(popcount(columns), COUNT_LIMIT - 1))
 

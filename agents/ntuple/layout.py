@@ -31,10 +31,8 @@ FEWEST_DISCS: Final = 5
 # Number of partial sums that add up to a value, in compiled code and in NumPy alike: so both round alike.
 PARTIAL_SUMS: Final = 4
 
-# Indices are computed in float32, which is exact below this.
+# Indices are computed in float32, which is exact below this. So even with all stages they fit into the 32 bits of compiled code.
 _MAX_STAGE_SIZE: Final = 1 << 24
-# Compiled code stores indices in 32 bits.
-_MAX_WEIGHTS: Final = 1 << 31
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +70,6 @@ class Layout:
             raise ValueError(f"num_stages {self.num_stages}: expected 1 to {self.board_size**2 - FEWEST_DISCS + 1}")
         if self.stage_size >= _MAX_STAGE_SIZE:
             raise ValueError(f"{self.stage_size} weights per stage: expected fewer than {_MAX_STAGE_SIZE}")
-        if self.num_weights >= _MAX_WEIGHTS:
-            raise ValueError(f"{self.num_weights} weights: expected fewer than {_MAX_WEIGHTS}")
 
     @property
     def num_tuples(self) -> int:

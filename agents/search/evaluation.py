@@ -6,7 +6,7 @@ the rows of the board. Weighted features (`agents.heuristics`) can be added to t
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +26,7 @@ from agents.heuristics import (
 from agents.ntuple.kernel import Patterns, afterstate_indices, padded_weights, patterns_of, position_indices
 from agents.ntuple.layout import Layout
 from agents.ntuple.network import NTupleNetwork
-from othello_env.compiled import Square, Word, compiled_function, inlined, popcount
+from othello_env.compiled import Int, Square, Word, compiled_function, inlined, popcount
 
 # Sums stay below this, so that a search can tell them from the results of finished games.
 LARGEST: Final = 1 << 27
@@ -118,7 +118,7 @@ def look_at(own: Word, opp: Word, evaluation: SearchEvaluation) -> None:
 
 
 @inlined
-def afterstate_value(square: Square, flipped: Word, own: Word, opp: Word, replies: Word, evaluation: SearchEvaluation) -> Any:
+def afterstate_value(square: Square, flipped: Word, own: Word, opp: Word, replies: Word, evaluation: SearchEvaluation) -> Int:
     """The value of the afterstate of a move, from the view of the side that made it. Call `look_at` with the position first.
 
     own, opp: the discs after the move, of the side that made it and of the other side. replies: the legal moves of `opp`.
@@ -134,7 +134,7 @@ def afterstate_value(square: Square, flipped: Word, own: Word, opp: Word, replie
 
 
 @compiled_function
-def _feature_value(own: Word, opp: Word, replies: Word, weights: npt.NDArray[np.int32], geometry: Geometry) -> Any:
+def _feature_value(own: Word, opp: Word, replies: Word, weights: npt.NDArray[np.int32], geometry: Geometry) -> Int:
     """The weighted sum of `FEATURES`, as in `HeuristicEvaluator`."""
     value = np.int64(0)
     if weights[_CORNERS]:

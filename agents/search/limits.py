@@ -6,11 +6,13 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, wait
 from operator import index
-from typing import Any, Final
+from typing import Final, TypeVar
 
 import numpy as np
 
 from agents.search.transposition import STOP, UNLIMITED, Table
+
+Result = TypeVar("Result")
 
 _MOST_NODES: Final = (1 << 63) - 1
 
@@ -41,12 +43,12 @@ def node_limit(name: str, nodes: int | None) -> np.uint64:
     return limit
 
 
-def run_interruptibly(search: Callable[[], Any], tables: Sequence[Table], *, seconds: float | None = None) -> Any:
+def run_interruptibly(search: Callable[[], Result], tables: Sequence[Table], *, seconds: float | None = None) -> Result:
     """Call a function that runs compiled searches on these tables, and return its result.
 
     The searches are stopped, by STOP of their tables, after `seconds`, and when the user presses Ctrl-C.
     """
-    future: Future[Any] = Future()
+    future: Future[Result] = Future()
 
     def run() -> None:
         try:

@@ -40,6 +40,6 @@ class RLlibOthello(BaseWrapper[str, dict[str, npt.NDArray[np.float32]], int]):
         return self.observation_spaces[agent]
 
     def observe(self, agent: str) -> dict[str, npt.NDArray[np.float32]]:
-        """What an agent sees, renamed and as float32."""
+        """Return the observation of an agent, renamed and as float32."""
         observation = self.env.observe(agent)
         return {new: observation[old].astype(np.float32) for old, new in _RENAMED.items()}

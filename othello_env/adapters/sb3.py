@@ -24,8 +24,9 @@ class OthelloVecEnv(VecEnv):
     """`OthelloVectorEnv` as a `VecEnv` for MaskablePPO and other SB3 algorithms.
 
     env: made with `autoreset_mode="SameStep"`, as SB3 expects; `ValueError` otherwise. The observation is the planes alone, so
-    "MlpPolicy" fits, best with `flat=True` and `dtype="float32"`; the mask goes by `action_masks()`, which MaskablePPO asks for by
-    itself. Where a game has ended, `infos[i]["terminal_observation"]` holds what was to be seen then.
+    "MlpPolicy" fits, best with `flat=True` and `dtype="float32"`; the mask comes from `action_masks()`, which MaskablePPO asks for by
+    itself. Where a game has ended, `infos[i]["terminal_observation"]` holds the last observation. Wrap it in SB3's `VecMonitor` to have
+    the rewards of episodes logged.
     """
 
     def __init__(self, env: OthelloVectorEnv) -> None:
@@ -73,7 +74,7 @@ class OthelloVecEnv(VecEnv):
         self.env.close()
 
     def has_attr(self, attr_name: str) -> bool:
-        """Whether the games have an attribute; they all have the masks."""
+        """Tell whether the games have an attribute; they all have the masks."""
         return attr_name == "action_masks" or hasattr(self.env, attr_name)
 
     def get_attr(self, attr_name: str, indices: VecEnvIndices = None) -> list[Any]:

@@ -16,7 +16,9 @@ from dataclasses import dataclass, field
 from typing import Final, NoReturn
 
 from othello_env.errors import RecordFormatError
-from othello_env.position import COLOR_NAMES, Position, Scoring
+from othello_env.game import Game
+from othello_env.position import BLACK, COLOR_NAMES, Position, Scoring
+from othello_env.records.record import ErrorHandler, GameRecord, Place
 from othello_env.squares import BOARD_SIZES, format_square, parse_square, pass_square
 
 _SIDES: Final = "Xx*BbOoWw"
@@ -118,6 +120,29 @@ def format_obf(position: Position, scores: Mapping[int, int]) -> str:
         name = _PASS if square == pass_square(n) else format_square(square, n).upper()
         parts.append(f"{name}:{score:+d}")
     return "; ".join(parts) + ";"
+
+
+def read_obf_records(lines: Iterable[tuple[int, str]], file: str, *, on_error: ErrorHandler | None = None) -> Iterator[GameRecord]:
+    """Yield the entries as records without moves: the best score as theoretical score, from Black's view, all scores as tag "scores".
+
+    lines: with their numbers, from 1 without gaps. on_error: as in `read_obf`.
+    """
+    for entry in read_obf((text for _, text in lines), file, on_error=on_error):
+        best, scores = entry.best_score, format_obf(entry.position, entry.scores).partition("; ")[2]
+        yield GameRecord(
+            Game((), entry.position),
+            theoretical_score=best if best is None or entry.position.side_to_move == BLACK else -best,
+            tags={"scores": scores} if scores else {},
+            place=Place(file, entry.line),
+        )
+
+
+def format_obf_record(record: GameRecord) -> str:
+    """The line of a record without moves, with its end. Raises `ValueError` for a game: OBF holds positions."""
+    if record.game.moves:
+        raise ValueError(f"OBF holds positions, not games (this one has {len(record.game.moves)} moves)")
+    entry = parse_obf_line(f"{record.game.start}; {record.tags.get('scores', '')}", "tag scores")
+    return format_obf(entry.position, entry.scores) + "\n"
 
 
 def _parts(text: str) -> Iterator[tuple[int, str]]:

@@ -50,8 +50,8 @@ def draw_board(position: Position, *, size: int = DEFAULT_SIZE, last_move: int |
     """The board from above, a1 at the top left, with coordinates where they fit.
 
     last_move: the square that is marked with a red dot; a pass marks nothing. show_legal: whether the squares where the side to
-    move may play have a small dot of its colour. Returns (size, size, 3) uint8, one pixel less where `size` is odd, since video
-    codecs want even sides. Raises `ValueError` for a size under 64 and for a square that there is not.
+    move may play have a small dot of its color. Returns (size, size, 3) uint8, one pixel less where `size` is odd, since video
+    codecs want even sides. Raises `ValueError` for a size under 64 and for a square outside the board.
     """
     if size < MIN_SIZE:
         raise ValueError(f"size {size}: must be at least {MIN_SIZE}")
@@ -115,12 +115,12 @@ def _write(picture: npt.NDArray[np.float64], character: str, row: int, column: i
 
 @lru_cache(maxsize=32)
 def _circle(cell: int, radius: float) -> Coverage:
-    """How much of each pixel of a square a circle around its middle covers: (cell, cell), 0 to 1, smooth at the edge."""
+    """Return the share of each pixel of a square that a circle around its middle covers: (cell, cell), 0 to 1, smooth at the edge."""
     away = np.arange(cell) - (cell - 1) / 2
     coverage: Coverage = np.clip(radius - np.hypot(away[:, None], away) + 0.5, 0, 1)
     return coverage
 
 
 def _paint(area: npt.NDArray[np.float64], coverage: Coverage, color: tuple[int, int, int]) -> None:
-    """Lay a colour over an area, as much of it as the coverage says."""
+    """Blend a color into an area, by its coverage."""
     area += coverage[..., None] * (np.array(color) - area)

@@ -7,7 +7,7 @@ from typing import Final
 
 from othello_env.game import Game
 from othello_env.position import COLOR_NAMES, Position
-from othello_env.rendering.text import render_text
+from othello_env.rendering.text import format_status
 from othello_env.squares import format_square, pass_square
 
 _CELL: Final = 50
@@ -20,7 +20,7 @@ def board_svg(position: Position, *, size: int = 360, last_move: int | None = No
     """The board with coordinates as an SVG document, `size` pixels wide.
 
     last_move: the square that is marked with a red dot. show_legal: whether the squares where the side to move may play have a
-    small dot of its colour.
+    small dot of its color.
     """
     n = position.board_size
     parts = []
@@ -34,7 +34,7 @@ def board_svg(position: Position, *, size: int = 360, last_move: int | None = No
     if last_move is not None and last_move != pass_square(n):
         x, y = _center(last_move, n)
         parts.append(f'<circle cx="{x}" cy="{y}" r="4.5" fill="#d63a2e"/>')
-    return _document(n, size, render_text(position, last_move=last_move).splitlines()[-1], parts)
+    return _document(n, size, format_status(position, last_move=last_move), parts)
 
 
 def game_svg(game: Game, *, size: int = 360, seconds_per_move: float = 0.8) -> str:
@@ -93,7 +93,7 @@ def _center(square: int, n: int) -> tuple[int, int]:
 
 
 def _document(n: int, size: int, title: str, parts: Sequence[str]) -> str:
-    """The board with what lies on it. Raises `ValueError` for a size that is not above 0."""
+    """Return the board with shapes on it. Raises `ValueError` for a size that is not above 0."""
     if not size > 0:
         raise ValueError(f"size {size}: must be above 0")
     width, inner = n * _CELL + 2 * _MARGIN, n * _CELL
@@ -116,3 +116,7 @@ def _document(n: int, size: int, title: str, parts: Sequence[str]) -> str:
         f'<g fill="#ded0b8" font-family="sans-serif" font-size="15" text-anchor="middle" dominant-baseline="central">{labels}</g>'
         f"{''.join(parts)}</svg>"
     )
+
+
+Position._repr_svg_ = board_svg
+Game._repr_svg_ = game_svg

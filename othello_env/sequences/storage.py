@@ -18,13 +18,13 @@ import tokenize
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
+from othello_env.atomic_file import open_atomically
 from othello_env.bitboard import squares_of, start_discs
 from othello_env.command import missing_extra
 from othello_env.errors import RecordFormatError
@@ -66,7 +66,7 @@ _CHUNK: Final = 1 << 16
 
 
 def write_games(path: str | Path, games: Moves | Iterable[Moves], board_size: int = 8) -> int:
-    """Write games to a file, by an atomic rename. Returns their number.
+    """Write games to a file, which holds its old content until all are written. Returns their number.
 
     path: the suffix names the format. games: moves [N, T], or such arrays with one T, as `stream_random_games` gives them; `.npy` and
     `.parquet` are written as they come, `.npz` is collected first. Raises `ValueError` for another suffix and for numbers that are no
@@ -143,23 +143,9 @@ def _checked(chunks: Iterable[Moves], board_size: int) -> Iterator[Moves]:
         yield moves
 
 
-@contextmanager
-def _replacing(path: Path) -> Iterator[IO[bytes]]:
-    """A file to write to, which takes the place of `path` once it is complete."""
-    partial = path.with_name(path.name + ".partial")
-    try:
-        with partial.open("wb") as file:
-            yield file
-        partial.replace(path)
-    except BaseException:
-        with suppress(OSError):
-            partial.unlink()
-        raise
-
-
 def _write_npy(path: Path, chunks: Iterator[Moves], board_size: int) -> int:
     num_games, num_columns = 0, max_moves(board_size)
-    with _replacing(path) as file:
+    with open_atomically(path) as file:
         file.write(bytes(_NPY_HEADER_SIZE))  # which has the number of games, known at the end
         for moves in chunks:
             file.write(moves.data)
@@ -174,7 +160,7 @@ def _write_npy(path: Path, chunks: Iterator[Moves], board_size: int) -> int:
 def _write_npz(path: Path, chunks: Iterator[Moves], board_size: int) -> int:
     parts = list(chunks)
     moves = np.concatenate(parts) if parts else np.empty((0, max_moves(board_size)), dtype=np.uint8)
-    with _replacing(path) as file:
+    with open_atomically(path) as file:
         np.savez_compressed(file, moves=moves)
     return len(moves)
 
@@ -184,7 +170,7 @@ def _write_parquet(path: Path, chunks: Iterator[Moves], board_size: int) -> int:
     arrow, parquet = _import_pyarrow()
     schema = arrow.schema([(_COLUMN, arrow.list_(arrow.uint8()))])
     num_games = 0
-    with _replacing(path) as file, parquet.ParquetWriter(file, schema) as writer:
+    with open_atomically(path) as file, parquet.ParquetWriter(file, schema) as writer:
         for moves in chunks:
             is_entry = moves != PADDING
             offsets = np.zeros(len(moves) + 1, dtype=np.int32)

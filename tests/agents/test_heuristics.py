@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agents import heuristics, make_agent
@@ -220,6 +220,7 @@ def expected_odd_regions(empty: int, n: int) -> tuple[int, int]:
     return squares, firsts
 
 
+@settings(deadline=None)
 @given(positions)
 def test_every_feature_is_what_its_definition_says(position: Position) -> None:
     own, opp, n = position.own, position.opp, position.board_size
@@ -236,6 +237,7 @@ def test_every_feature_is_what_its_definition_says(position: Position) -> None:
     assert {name: feature_of(feature, own, opp, n) for name, feature in FEATURES.items()} == expected
 
 
+@settings(deadline=None)
 @given(positions, st.integers(0, NUM_SYMMETRIES - 1))
 def test_features_turn_with_the_board(position: Position, symmetry: int) -> None:
     n = position.board_size
@@ -248,6 +250,7 @@ def test_features_turn_with_the_board(position: Position, symmetry: int) -> None
             assert squares_turned == transform(squares, symmetry, n)
 
 
+@settings(deadline=None)
 @given(positions, st.integers(0, NUM_SYMMETRIES - 1), st.sampled_from([HeuristicEvaluator(), BeginnerEvaluator()]))
 def test_values_are_the_same_in_every_symmetry_and_for_both_colours(
     position: Position, symmetry: int, evaluate: HeuristicEvaluator | BeginnerEvaluator

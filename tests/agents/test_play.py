@@ -11,15 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import gymnasium
 import numpy as np
 import pytest
 
 from agents import agent_specs, make_agent
 from agents.human import HumanAgent, QuitGame
-from agents.opponent import AgentOpponent
 from agents.play import main, play_game
-from othello_env import Game, OthelloEnv, OthelloVectorEnv, Position, PositionBatch, sample_legal
+from othello_env import Game, Position, PositionBatch
 from othello_env.agent import AgentError
 from othello_env.rendering.text import render_text
 from othello_env.squares import format_square
@@ -305,42 +303,3 @@ def test_an_agent_that_fails_gives_one_line_after_the_transcript(
     assert messages.startswith("play: failing: invalid output: ")
     assert messages.count("\n") == 1
     assert len(transcript(output).moves) >= 5
-
-
-@pytest.mark.parametrize("spec", ["greedy", "positional:table=swh"])
-def test_agents_are_opponents_of_single_and_vector_environments(spec: str) -> None:
-    opponent = AgentOpponent(make_agent(spec))
-    env = gymnasium.make("othello_env/Othello-v0", opponent=opponent, color="black").unwrapped
-    assert isinstance(env, OthelloEnv)
-    env.reset(seed=0)
-    env.step(19)
-    assert sum(env.position.discs) == 6
-    vector: Any = OthelloVectorEnv(300, opponent=opponent, autoreset_mode="SameStep")
-    observation, _ = vector.reset(seed=0)
-    rng, results = np.random.default_rng(0), []
-    for _ in range(70):
-        observation, rewards, terminated, _, _ = vector.step(sample_legal(observation["action_mask"], rng))
-        results += rewards[terminated].tolist()
-    assert len(results) > 300
-    assert np.mean(results) < -0.1  # both beat the random learner
-
-
-def test_an_opponent_passes_where_it_must() -> None:
-    env = OthelloEnv(opponent=AgentOpponent(make_agent("greedy")), color="white", auto_pass=False)
-    env.reset(options={"moves": "f5f6d3g5h5h4f7"})
-    env.step(47)  # h6, after which Black must pass
-    assert env.position.side_to_move == 1
-    assert sum(env.position.discs) == 12
-
-
-def test_an_opponent_refuses_another_layout() -> None:
-    env = OthelloEnv(opponent=AgentOpponent(make_agent("greedy")), color="white", channels="first")
-    with pytest.raises(ValueError, match=r"observation of shape \(2, 8, 8\)"):
-        env.reset()
-
-
-def test_an_agent_that_plays_the_colours_differently_is_no_opponent(tmp_path: Path) -> None:
-    (tmp_path / "player.txt").write_text(PLAYER)
-    AgentOpponent(make_agent(f"league:{tmp_path / 'player.txt'}"))
-    with pytest.raises(ValueError, match="plays black and white differently"):
-        AgentOpponent(make_agent(f"league:{tmp_path / 'player.txt'},view=black"))

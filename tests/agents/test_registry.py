@@ -37,13 +37,16 @@ def test_every_spec_is_described() -> None:
         "ntuple:[FILE]",
         "policy_value:[FILE],simulations=INT,device=cpu|cuda|auto,precision=float32|bfloat16|auto",
         "league:FILE,view=mover|black",
-        "alpha_beta:[FILE],evaluation=swh|heur|bench|heuristics|ntuple,depth=INT,seconds=FLOAT,nodes=INT,solver=INT,hash_mb=INT",
+        "alpha_beta:[FILE],evaluation=swh|heur|bench|heuristics|ntuple,depth=INT,seconds=FLOAT,nodes=INT,solver=INT,"
+        "solver_seconds=FLOAT,hash_mb=INT",
         "mcts:[FILE],simulations=INT,method=puct|gumbel,rollouts=INT",
         "factory:FUNCTION",
+        "gtp:COMMAND,movetime=FLOAT,timeout=FLOAT",
+        "nboard:COMMAND,depth=INT,timeout=FLOAT",
     ]
 
 
-ALL = "random, greedy, positional, beginner, heuristics, ntuple, policy_value, league, alpha_beta, mcts, factory"
+ALL = "random, greedy, positional, beginner, heuristics, ntuple, policy_value, league, alpha_beta, mcts, factory, gtp, nboard"
 
 
 @pytest.mark.parametrize(

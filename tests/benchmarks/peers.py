@@ -406,8 +406,9 @@ class _TimedEvaluator:
 
 def endgames() -> None:
     """The FFO endgame suite's #1 to #20, solved exactly on one core: ours against GRhino, where both the suite and it are there."""
+    from agents.external.gtp import GtpEngine
     from agents.search.endgame import Solver
-    from tests.rhino import RHINO, Rhino
+    from tests.rhino import RHINO, rhino_command
 
     suite = SHARED_DATA / "ffo.tsv"
     if not suite.is_file():
@@ -425,11 +426,11 @@ def endgames() -> None:
     contestants: dict[str, Contestant] = {"agents.search.endgame": ours}
     with contextlib.ExitStack() as stack:
         if RHINO.is_file():
-            rhino = stack.enter_context(Rhino())
+            rhino = stack.enter_context(GtpEngine(rhino_command(exact_empties=16)))
 
             def theirs() -> float:
                 for position, _ in first:
-                    rhino.solve_move(position)
+                    rhino.choose(position)
                 return len(first)
 
             contestants["gtp-rhino -l 3 -b 0 -e 16 -w 16"] = theirs

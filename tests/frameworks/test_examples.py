@@ -1,7 +1,8 @@
-"""The examples of othello_env/adapters/README.md, run against the real libraries; those that are not installed skip."""
+"""The examples of docs/guides, run against the real libraries; those that are not installed skip."""
 
 from __future__ import annotations
 
+import multiprocessing
 import re
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,11 @@ from tests.conftest import REPOSITORY
 
 pytestmark = pytest.mark.frameworks
 
-TEXT = (REPOSITORY / "othello_env" / "adapters" / "README.md").read_text(encoding="utf-8")
-EXAMPLES = dict(re.findall(r"```python (\w+)\n(.*?)```", TEXT, flags=re.DOTALL))
+GUIDES = sorted((REPOSITORY / "docs" / "guides").glob("*.md"))
+# The one Python block of each guide that has one.
+EXAMPLES = {
+    path.stem: block for path in GUIDES for block in re.findall(r"```python\n(.*?)```", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+}
 
 
 class Counts:
@@ -29,21 +33,23 @@ class Counts:
 @pytest.fixture
 def counts(monkeypatch: pytest.MonkeyPatch) -> Counts:
     counts = Counts()
-    enter, end = othello_v0.raw_env._enter, othello_v0.raw_env.end_with_illegal_move
+    step, end = othello_v0.raw_env.step, othello_v0.raw_env.end_with_illegal_move
     vector_step = OthelloSelfPlayVectorEnv.step
 
-    def counting_enter(self: Any, *arguments: Any, **options: Any) -> None:
-        enter(self, *arguments, **options)
+    def counting_step(self: Any, action: Any) -> None:
+        step(self, action)
+        if action is None:
+            return
         counts.steps += 1
-        counts.passes += options["passed"]
-        if options["black_reward"] is not None:
+        counts.passes += self.infos["player_0"]["passed"]
+        if self.position.is_over:
             counts.rewards.append((self.rewards["player_0"], self.rewards["player_1"]))
 
     def counting_end(self: Any) -> None:
         end(self)
         counts.illegal += 1
 
-    def counting_step(self: Any, actions: Any) -> Any:
+    def counting_vector_step(self: Any, actions: Any) -> Any:
         result = vector_step(self, actions)
         infos = result[-1]
         counts.steps += self.num_envs
@@ -52,15 +58,15 @@ def counts(monkeypatch: pytest.MonkeyPatch) -> Counts:
         counts.rewards += [tuple(both) for both in infos["rewards_both"][result[2]].tolist()]
         return result
 
-    monkeypatch.setattr(othello_v0.raw_env, "_enter", counting_enter)
+    monkeypatch.setattr(othello_v0.raw_env, "step", counting_step)
     monkeypatch.setattr(othello_v0.raw_env, "end_with_illegal_move", counting_end)
-    monkeypatch.setattr(OthelloSelfPlayVectorEnv, "step", counting_step)
+    monkeypatch.setattr(OthelloSelfPlayVectorEnv, "step", counting_vector_step)
     return counts
 
 
 def run(name: str) -> dict[str, Any]:
     namespace: dict[str, Any] = {"__name__": "__main__"}
-    exec(compile(EXAMPLES[name], f"README.md, {name}", "exec"), namespace)
+    exec(compile(EXAMPLES[name], f"docs/guides/{name}.md", "exec"), namespace)
     return namespace
 
 
@@ -74,12 +80,12 @@ def check(counts: Counts, steps: int) -> None:
 
 
 def test_every_example_is_run_by_a_test() -> None:
-    assert list(EXAMPLES) == ["torch", "sb3", "tianshou", "torchrl", "rllib"]
+    assert sorted(EXAMPLES) == ["pytorch", "rllib", "stable-baselines3", "tianshou", "torchrl", "workers"]
 
 
 def test_plain_pytorch_plays_many_games(counts: Counts) -> None:
     pytest.importorskip("torch")
-    run("torch")
+    run("pytorch")
     check(counts, 25_000)
 
 
@@ -129,11 +135,15 @@ def share_won(model: Any, color: Any, games: int) -> float:
     return float((results == 1).mean())
 
 
-def test_sb3_learns_to_beat_the_random_opponent_with_both_colours() -> None:
+def test_sb3_learns_to_beat_the_random_opponent_with_both_colours(capsys: pytest.CaptureFixture[str]) -> None:
     contrib = pytest.importorskip("sb3_contrib")
-    namespace = run("sb3")
+    namespace = run("stable-baselines3")
     model = namespace["model"]
     assert model.num_timesteps >= 200_000
+    logged = [float(value) for value in re.findall(r"ep_rew_mean +\| (\S+)", capsys.readouterr().out)]
+    assert len(logged) > 50
+    assert logged[-1] > logged[0] + 0.3
+    assert {episode["r"] for episode in model.ep_info_buffer} <= {-1.0, 0.0, 1.0}
     untrained = contrib.MaskablePPO("MlpPolicy", model.get_env(), policy_kwargs={"net_arch": [512, 512]}, seed=0)
     scores = [share_won(model, color, 200) for color in ("black", "white")]
     assert np.mean(scores) >= 0.75
@@ -177,6 +187,11 @@ def test_the_sb3_adapter_does_what_a_vec_env_must() -> None:
     assert env.action_masks().any()
 
 
+def test_sb3_starts_workers() -> None:
+    pytest.importorskip("stable_baselines3")
+    assert run("workers")["observation"]["observation"].shape == (4, 8, 8, 2)
+
+
 @pytest.mark.filterwarnings("ignore")
 def test_sb3s_own_tools_work_with_the_adapter(tmp_path: Path) -> None:
     contrib = pytest.importorskip("sb3_contrib")
@@ -194,6 +209,26 @@ def test_sb3s_own_tools_work_with_the_adapter(tmp_path: Path) -> None:
     returns, lengths = evaluate_policy(loaded, env, n_eval_episodes=20, return_episode_rewards=True)
     assert set(returns) <= {-1.0, 0.0, 1.0}
     assert all(1 <= length <= 12 for length in lengths)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("start_method", multiprocessing.get_all_start_methods())
+def test_sb3s_workers_make_the_registered_environment(start_method: str) -> None:
+    pytest.importorskip("stable_baselines3")
+    from stable_baselines3.common.env_util import make_vec_env
+    from stable_baselines3.common.vec_env import SubprocVecEnv
+
+    options = {"start_method": start_method}
+    env = make_vec_env("othello_env:othello_env/Othello-v0", n_envs=2, seed=0, vec_env_cls=SubprocVecEnv, vec_env_kwargs=options)
+    try:
+        env.reset()
+        for _ in range(3):
+            masks = np.stack(env.env_method("action_masks"))
+            observation, _, dones, _ = env.step(masks.argmax(axis=1))
+        assert observation["observation"].shape == (2, 8, 8, 2)
+        assert not dones.any()
+    finally:
+        env.close()
 
 
 def test_the_rllib_adapter_renames_and_converts() -> None:

@@ -1,13 +1,15 @@
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from othello_env import BLACK, PASS, WHITE, IllegalMoveError, Position, PositionBatch, batch
+from othello_env.observation import ObservationFormat
 from tests.strategies import board_sizes, played_positions, scattered_positions
 
 same_size_positions = board_sizes.flatmap(
@@ -15,6 +17,7 @@ same_size_positions = board_sizes.flatmap(
 )
 
 pytestmark = pytest.mark.usefixtures("either_backend")
+unhurried = settings(deadline=None)  # the first call of compiled code may compile it
 
 
 def assert_rows(positions: PositionBatch, expected: list[Position]) -> None:
@@ -34,12 +37,14 @@ def assert_rows(positions: PositionBatch, expected: list[Position]) -> None:
 
 
 @given(same_size_positions)
+@unhurried
 def test_rows_are_the_positions_with_forced_passes_made(positions: list[Position]) -> None:
     assert_rows(PositionBatch.from_positions(positions), [position.resolve_pass() for position in positions])
     assert_rows(PositionBatch.from_positions(positions, auto_pass=False), positions)
 
 
 @given(same_size_positions, st.booleans(), st.integers(0, 2**32))
+@unhurried
 def test_step_does_what_play_does(positions: list[Position], auto_pass: bool, seed: int) -> None:
     stepped = PositionBatch.from_positions(positions, auto_pass=auto_pass)
     expected = list(stepped)
@@ -52,6 +57,7 @@ def test_step_does_what_play_does(positions: list[Position], auto_pass: bool, se
 
 
 @given(same_size_positions, st.booleans())
+@unhurried
 def test_legal_are_the_moves_that_play_accepts(positions: list[Position], auto_pass: bool) -> None:
     games = PositionBatch.from_positions(positions, auto_pass=auto_pass)
     n = games.board_size
@@ -62,6 +68,7 @@ def test_legal_are_the_moves_that_play_accepts(positions: list[Position], auto_p
 
 
 @given(same_size_positions, st.booleans())
+@unhurried
 def test_children_are_the_positions_after_every_move(positions: list[Position], auto_pass: bool) -> None:
     parents = PositionBatch.from_positions(positions, auto_pass=auto_pass)
     expected = [p.play(move, auto_pass=auto_pass) for p in parents for move in p.legal_squares()]
@@ -69,6 +76,7 @@ def test_children_are_the_positions_after_every_move(positions: list[Position], 
 
 
 @given(same_size_positions)
+@unhurried
 def test_afterstates_are_seen_by_the_side_that_moved(positions: list[Position]) -> None:
     parents = PositionBatch.from_positions(positions)
     after = parents.afterstates()
@@ -272,3 +280,52 @@ def test_the_same_seed_samples_the_same_moves() -> None:
     first, second = (games.sample_moves(np.random.default_rng(3)) for _ in range(2))
     assert first.tolist() == second.tolist()
     assert set(first.tolist()) == {19, 26, 37, 44}
+
+
+def test_no_square_stands_for_a_forced_pass() -> None:
+    games = PositionBatch.from_positions([Position.start(), Position.parse("XO" + "-" * 62 + " O")], auto_pass=False)
+    before = list(games)
+    for move in (*range(PASS), PASS + 1, -1):
+        assert games.is_legal([19, move]).tolist() == [True, False]
+        with pytest.raises(IllegalMoveError, match="row 1: .*illegal for white"):
+            games.step([19, move])
+        assert list(games) == before
+    games.step([19, PASS])
+    assert games[1] == before[1].resolve_pass()
+
+
+LAYOUTS: list[dict[str, Any]] = [
+    {},
+    {"channels": "first"},
+    {"dtype": "float32", "flat": True},
+    {"legal_plane": True, "dtype": "uint8"},
+    {"channels": "first", "legal_plane": True, "dtype": "bool"},
+]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS, ids=repr)
+@pytest.mark.parametrize("board_size", [4, 8])
+def test_a_batch_is_observed_as_its_positions_are(layout: Any, board_size: int, rng: np.random.Generator) -> None:
+    games = PositionBatch.start(30, board_size)
+    for _ in range(9):
+        games.step(games.sample_moves(rng))
+    seen = games.observe(**layout)
+    shown = ObservationFormat(board_size, **layout)
+    for row, position in enumerate(games):
+        single = shown.observe(position, position.side_to_move, to_act=True)
+        for name in ("observation", "action_mask"):
+            np.testing.assert_array_equal(seen[name][row], single[name])
+            assert seen[name].dtype == single[name].dtype
+    np.testing.assert_array_equal(seen["action_mask"], games.legal_action_mask())
+    seen["observation"][:] = 7
+    assert games.observe(**layout)["observation"].max() <= 1
+
+
+def test_an_unknown_layout_is_refused() -> None:
+    with pytest.raises(ValueError, match="channels 'none': expected one of last, first"):
+        PositionBatch.start(1).observe(channels="none")  # type: ignore[arg-type]
+    message = (
+        "PositionBatch.observe: unexpected argument 'chanels'; did you mean 'channels'? expected one of channels, dtype, flat, legal_plane"
+    )
+    with pytest.raises(TypeError, match=f"^{re.escape(message)}$"):
+        PositionBatch.start(1).observe(chanels="first")  # type: ignore[call-arg]

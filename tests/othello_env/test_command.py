@@ -20,7 +20,6 @@ from othello_env.command import (
     command,
     format_command,
     missing_extra,
-    understands_ansi,
 )
 from tests.conftest import REPOSITORY
 
@@ -181,30 +180,6 @@ class Terminal(io.StringIO):
         return True
 
 
-@pytest.mark.parametrize(
-    ("system", "variables", "expected"),
-    [
-        ("posix", {"TERM": "xterm"}, True),
-        ("posix", {}, True),
-        ("posix", {"TERM": "dumb"}, False),
-        ("nt", {}, False),
-        ("nt", {"WT_SESSION": "1"}, True),
-        ("nt", {"TERM_PROGRAM": "vscode"}, True),
-        ("nt", {"TERM": "dumb", "WT_SESSION": "1"}, False),
-    ],
-)
-def test_escape_sequences_are_for_terminals_that_understand_them(
-    system: str, variables: dict[str, str], expected: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in ("TERM", "WT_SESSION", "TERM_PROGRAM", "ConEmuANSI", "ANSICON"):
-        monkeypatch.delenv(name, raising=False)
-    for name, value in variables.items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.setattr(os, "name", system)
-    assert understands_ansi(Terminal()) == expected
-    assert not understands_ansi(io.StringIO())
-
-
 @pytest.mark.parametrize("with_tqdm", [True, False])
 def test_progress_tells_what_is_done_and_what_is_left(with_tqdm: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if not with_tqdm:
@@ -227,6 +202,7 @@ def test_the_time_left_does_not_count_what_was_before_the_clock_was_restarted(wi
     now = [1000.0]
     monkeypatch.setattr("time.monotonic", lambda: now[0])
     if with_tqdm:
+        pytest.importorskip("tqdm")
         monkeypatch.setattr("tqdm.std.time", lambda: now[0])
     else:
         monkeypatch.setitem(sys.modules, "tqdm", None)

@@ -36,7 +36,46 @@ def test_upper_case_and_white_space_are_read() -> None:
     assert Game.parse("").moves == ()
 
 
-@pytest.mark.parametrize("token", ["pa", "PA", "pass", "Pass", "ps", "--", "@@"])
+@pytest.mark.parametrize(
+    "text",
+    ["1. f5 d6 2. c3 d3", "1.f5 2.d6 3.c3 4.d3", "1. F5 D6\n3. C3 D3", "f5, d6, c3, d3", "F5-D6-C3-D3", "1... f5 d6 2. c3 2... d3"],
+)
+def test_numbers_and_separators_are_read(text: str) -> None:
+    assert Game.parse(text) == Game.parse("f5d6c3d3")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("1. f5 d6 3. e6 7. f4", "character 16: move number 7 after 3 moves: expected 2 or 4"),
+        ("2. f5", "character 1: move number 2 after 0 moves: expected 1"),
+        ("f5-", "character 3: '-' names no square"),
+        ("-f5", "character 1: '-f' names no square"),
+        ("f5 9", "character 4: '9' names no square"),
+    ],
+)
+def test_numbers_that_do_not_count_the_moves_are_refused(text: str, message: str) -> None:
+    with pytest.raises(RecordFormatError, match=f"^transcript, {message}"):
+        Game.parse(text)
+
+
+def test_numbers_may_count_written_passes_or_not() -> None:
+    moves = "1. f5 f6 2. d3 g5 3. h5 h4 4. f7 h6"
+    for rest in ("5. pass c5", "5. -- c5", "5. c5", "9. c5", "9. pass 10. c5"):
+        assert Game.parse(f"{moves} {rest}") == Game.parse(PASS_AFTER_EIGHT + "c5")
+
+
+def test_the_first_pass_that_is_not_forced_is_found() -> None:
+    squares = list(Game.parse(PASS_AFTER_EIGHT).moves)
+    game = Game(tuple(squares))
+    assert game.find_unforced_pass(squares) is None
+    assert game.find_unforced_pass([*squares, 64]) is None
+    assert game.find_unforced_pass([*squares, 64, 64]) == 9
+    assert game.find_unforced_pass([squares[0], 64, *squares[1:]]) == 1
+    assert Game().find_unforced_pass([64]) == 0
+
+
+@pytest.mark.parametrize("token", ["pa", "PA", "pass", "Pass", "ps", "pp", "PP", "--", "@@", "@@@@", " - "])
 def test_a_written_pass_is_read_where_it_is_forced(token: str) -> None:
     written = Game.parse(f"{PASS_AFTER_EIGHT}{token}c5")
     assert written == Game.parse(PASS_AFTER_EIGHT + "c5")

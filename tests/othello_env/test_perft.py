@@ -10,6 +10,7 @@ import pytest
 
 from othello_env import Game, Position
 from othello_env.perft import Passes, perft
+from othello_env.perft.__main__ import main
 
 # Counted by two independent programs, a bitboard and a mailbox one; the 8x8 numbers with passes as plies are also aartbik's
 # (www.aartbik.com/MISC/reversi.html), those with free passes Egaroucid's. Games over before the full depth count once.
@@ -88,3 +89,25 @@ def test_the_command_prints_the_counts_without_a_warning() -> None:
     run = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, "PYTHONWARNINGS": ""})
     assert run.stderr == ""
     assert [line.split()[2] for line in run.stdout.splitlines()] == ["4", "12", "56", "244"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["-1"], "perft: depth -1: expected an integer from 1"),
+        (["0"], "perft: depth 0: expected an integer from 1"),
+        (["2.5"], "perft: argument depth: invalid int value: '2.5'"),
+        (["three"], "perft: argument depth: invalid int value: 'three'"),
+        ([], "perft: the following arguments are required: depth"),
+        (["3", "--passes", "no"], "perft: argument --passes: invalid choice: 'no'"),
+        (["3", "--board-size", "5"], "perft: argument --board-size: invalid choice: 5"),
+    ],
+)
+def test_bad_arguments_give_one_line_and_exit_code_2(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(arguments)
+    assert caught.value.code == 2
+    output, errors = capsys.readouterr()
+    assert output == ""
+    assert errors.startswith(message)
+    assert errors.count("\n") == 1

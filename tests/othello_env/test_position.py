@@ -131,6 +131,14 @@ def test_a_forced_pass_is_the_one_legal_move() -> None:
     assert blocked.play(PASS).own == blocked.opp
 
 
+@pytest.mark.parametrize("auto_pass", [True, False])
+def test_no_square_stands_for_a_forced_pass(auto_pass: bool) -> None:
+    blocked = Position.parse("XO" + "-" * 62 + " O")
+    for move in (*range(PASS), PASS + 1, -1, "a1", "c1", np.int64(2)):
+        with pytest.raises(IllegalMoveError, match="illegal for white.*legal: pass"):
+            blocked.play(move, auto_pass=auto_pass)
+
+
 @pytest.mark.parametrize("board_size", [4, 6, 8])
 def test_the_start_is_symmetric_on_every_board(board_size: int) -> None:
     start = Position.start(board_size)

@@ -1,9 +1,10 @@
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from othello_env import PASS, RecordFormatError
-from othello_env.squares import BOARD_SIZES, check_board_size, format_square, parse_square, pass_square
+from othello_env.squares import BOARD_SIZES, check_board_size, format_square, parse_square, pass_square, read_action
 
 
 def test_squares_are_numbered_row_by_row_from_a1() -> None:
@@ -40,3 +41,26 @@ def test_a_square_of_a_larger_board_is_refused() -> None:
 def test_other_board_sizes_are_refused(board_size: int) -> None:
     with pytest.raises(ValueError, match="4, 6, 8"):
         check_board_size(board_size)
+
+
+@pytest.mark.parametrize(
+    "action", [19, np.int8(19), np.uint64(19), np.array(19), np.array([19]), np.array([[19]], dtype=np.uint8)], ids=repr
+)
+def test_an_action_is_read_as_a_plain_int(action: object) -> None:
+    read = read_action(action)
+    assert (read, type(read)) == (19, int)
+
+
+@pytest.mark.parametrize("action", [-1, 10**20, np.uint64(2**64 - 1)], ids=repr)
+def test_the_range_of_an_action_is_not_checked(action: object) -> None:
+    assert read_action(action) == action
+
+
+@pytest.mark.parametrize(
+    "action",
+    [None, True, np.False_, 19.0, np.float64(19), "19", b"\x13", [19], (19,), {19}, np.array([]), np.array([1, 2]), np.array([1.0])],
+    ids=repr,
+)
+def test_what_is_not_one_integer_is_no_action(action: object) -> None:
+    with pytest.raises(TypeError, match=r"^action [^\n]*: expected one integer$"):
+        read_action(action)

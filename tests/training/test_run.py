@@ -153,6 +153,25 @@ def test_a_process_stopped_by_a_signal_and_resumed_ends_like_one_that_was_not(tm
     assert table_of(whole.stdout) == table_of(resumed.stdout)
 
 
+@pytest.mark.parametrize("name", ["save_network", "save", "advance"])
+def test_a_signal_at_any_moment_of_the_training_stops_after_a_checkpoint(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    function = getattr(Learner, name)
+
+    def interrupted(learner: Learner, *arguments: Any) -> None:
+        monkeypatch.setattr(Learner, name, function)
+        signal.raise_signal(signal.SIGINT)
+        function(learner, *arguments)
+
+    monkeypatch.setattr(Learner, name, interrupted)
+    with pytest.raises(SystemExit) as stopped:
+        main([*SMALL_OPTIONS, "--out", str(tmp_path / "run")])
+    assert stopped.value.code == 130
+    assert "Stopped after" in capsys.readouterr().out
+    main(["--resume", str(tmp_path / "run"), "--games", "300", "--final-openings", "2"])
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_stops_after_the_step_and_a_second_one_at_once(number: signal.Signals) -> None:
     before = signal.getsignal(number)

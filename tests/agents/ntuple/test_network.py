@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agents import AgentSpecError, make_agent
@@ -71,6 +71,7 @@ def values_of(network: NTupleNetwork, positions: list[Position]) -> list[float]:
     return [float(value) for value in network.values(own, opp)]
 
 
+@settings(deadline=None)
 @given(st.sampled_from([6, 8]).flatmap(lambda n: st.lists(scattered_positions(n), min_size=1, max_size=5)))
 def test_values_are_the_sums_counted_by_hand(positions: list[Position]) -> None:
     network = network_of(positions[0].board_size)
@@ -106,6 +107,7 @@ def test_stages_and_counts_have_weights_of_their_own(board_size: int, num_stages
     assert stages == set(range(num_stages))
 
 
+@settings(deadline=None)
 @given(st.sampled_from([6, 8]).flatmap(scattered_positions))
 def test_mirrored_weights_make_the_value_symmetric(position: Position) -> None:
     network = symmetric_network(position.board_size)

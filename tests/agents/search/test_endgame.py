@@ -1,8 +1,6 @@
 from __future__ import annotations
 
 import math
-import os
-import signal
 import subprocess
 import sys
 import time
@@ -16,8 +14,6 @@ import numpy as np
 import pytest
 
 from agents.search.endgame import SearchStoppedError, Solution, Solver
-from agents.search.limits import run_interruptibly
-from agents.search.transposition import STOP, allocate
 from othello_env import Position
 from othello_env.position import BLACK, Scoring
 from othello_env.records.obf import parse_obf
@@ -326,23 +322,6 @@ def test_two_solvers_work_at_the_same_time(rng: np.random.Generator) -> None:
     with ThreadPoolExecutor(2) as threads:
         for solutions in threads.map(solve_all, range(2)):
             assert all(same_result(*pair) for pair in zip(solutions, expected, strict=True))
-
-
-def test_an_interrupted_search_has_ended_when_its_caller_hears_of_it() -> None:
-    table = allocate(1)
-    ended = []
-
-    def search() -> None:
-        os.kill(os.getpid(), signal.SIGINT)
-        deadline = time.monotonic() + 20
-        while not table[STOP] and time.monotonic() < deadline:
-            time.sleep(0.001)
-        time.sleep(0.1)  # it takes a moment until a search comes to look
-        ended.append(True)
-
-    with pytest.raises(KeyboardInterrupt):
-        run_interruptibly(search, [table])
-    assert ended
 
 
 def test_ctrl_c_stops_a_search_at_once_and_leaves_the_solver_usable() -> None:

@@ -7,9 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from othello_env import Position, RecordFormatError
+from othello_env import Game, Position, RecordFormatError
+from othello_env.records import GameRecord, read_records
 from othello_env.records.obf import ObfEntry, format_obf, parse_obf, parse_obf_line, read_obf
 from othello_env.squares import parse_square
+from tests.othello_env.records.samples import WIPEOUT, read, read_one, write_one
 from tests.strategies import positions
 
 # FFO endgame suite #1 (Feldmann, Mysliwietz and Monien), the first two of its moves; scores with the empties to the winner.
@@ -188,3 +190,28 @@ def test_the_published_suite_is_read_and_written(shared_data: Path) -> None:
         written = format_obf(entry.position, entry.scores)
         assert parse_obf_line(written) == entry
         assert sorted(written.split()) == sorted(line.replace(" --:-127;", "").split())  # two lines are not quite sorted
+
+
+def test_lines_become_records_without_moves() -> None:
+    record = read_one("obf", f"% a comment\n{LINE}\n")
+    assert record == GameRecord(Game((), Position.parse(FFO_1)), theoretical_score=18, tags={"scores": "G8:+18; H1:+12;"})
+    assert (record.place.line, record.is_complete) == (2, False)
+    assert write_one("obf", record) == f"{LINE}\n"
+
+
+def test_scores_of_records_are_seen_from_black() -> None:
+    record = read_one("obf", "-----OX--XO----- O; C1:-4;")
+    assert record.theoretical_score == 4
+    assert write_one("obf", record) == "-----OX--XO----- O; C1:-4;\n"
+    assert write_one("obf", GameRecord(record.game)) == "-----OX--XO----- O;\n"
+
+
+def test_games_are_no_positions() -> None:
+    with pytest.raises(ValueError, match=r"^OBF holds positions, not games \(this one has 9 moves\)$"):
+        write_one("obf", GameRecord(WIPEOUT))
+
+
+def test_records_of_the_published_suite_are_written_and_read(shared_data: Path) -> None:
+    records = list(read_records(shared_data / "hard-20.obf"))
+    assert len(records) == 276
+    assert read("obf", "".join(write_one("obf", record) for record in records)) == records

@@ -26,6 +26,9 @@ def test_a_board_shows_every_disc_and_legal_move() -> None:
     assert fills.count("#f4f3ee") == 1 + 3  # one disc, three dots
     assert fills.count("#d63a2e") == 1
     assert len(circles(board_svg(position, show_legal=False))) == 5
+    title = ElementTree.fromstring(board_svg(position, last_move=19)).find(f"{SVG}title")
+    assert title is not None
+    assert title.text == "X 4  O 1  White to move, after d3"
     texts = [text.text or "" for text in ElementTree.fromstring(board_svg(position)).iter(f"{SVG}text")]
     assert sorted(set(texts)) == sorted("abcdefgh12345678")
 

@@ -47,7 +47,7 @@ def test_a_missing_library_is_one_line_that_names_the_extra(library: str, words:
     assert (run.returncode, run.stderr) == (2, f"{message}\n")
 
 
-OPTIONAL = ("matplotlib", "numba", "PIL", "pygame", "safetensors", "tensorboard", "torch", "tqdm", "tyro")
+OPTIONAL = ("matplotlib", "numba", "PIL", "pygame", "safetensors", "tensorboard", "torch", "tqdm")
 
 
 def test_reports_ratings_and_checks_need_no_library_that_they_do_not_use(tmp_path: Path) -> None:

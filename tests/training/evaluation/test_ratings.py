@@ -242,6 +242,17 @@ def test_results_that_color_alone_decides_leave_strength_open() -> None:
     assert ratings["a"].high > 100
 
 
+@pytest.mark.parametrize("draws", [0, 30])
+def test_black_s_advantage_has_no_limit_where_one_color_never_won(draws: int) -> None:
+    # From both views: the player who comes first has the color that wins, and the other one.
+    for cells in ({(2, 0): 20, (2, 1): draws}, {(2, 0): 20, (1, 0): draws}):
+        advantage = fit_ratings({("a", "b"): counted(cells)}).black_advantage
+        assert (math.isfinite(advantage.low), advantage.high) == (True, math.inf)
+    for cells in ({(0, 2): 20, (0, 1): draws}, {(0, 2): 20, (1, 2): draws}):
+        advantage = fit_ratings({("a", "b"): counted(cells)}).black_advantage
+        assert (advantage.low, math.isfinite(advantage.high)) == (-math.inf, True)
+
+
 def test_players_without_games_have_no_rating() -> None:
     ratings = fit_ratings({("a", "b"): whole(3, 2), ("c", "a"): np.zeros((3, 3), dtype=np.int64)}, players=["d"], anchor=("d", 500))
     assert [player.name for player in ratings.players] == ["a", "b", "c", "d"]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from itertools import chain
 from pathlib import Path
 from typing import Final, TextIO
 
+from othello_env.atomic_file import open_atomically
 from othello_env.errors import RecordFormatError
 from othello_env.game import Game
 from training.evaluation.accuracy import BandAccuracy, exact_solvers, judge_games
@@ -50,7 +51,7 @@ def write_report(
     entries = read_journal(journal)
     first = next(entries, None)  # a journal that is damaged from the start makes no folder
     out.mkdir(parents=True, exist_ok=True)
-    with _replacing(out / "games.csv") as file:
+    with _open_text(out / "games.csv") as file:
         write_game = game_writer(file)
         for number, entry in enumerate(chain(() if first is None else (first,), entries), 1):
             if isinstance(entry, GameRecord):
@@ -63,23 +64,16 @@ def write_report(
     report = _make_report(journal.name, summary, accuracy_games=accuracy_games, anchor=anchor, progress=progress)
     document = build_document(report)
     for name, table in (("crosstable.csv", pairing_table(report)), ("ratings.csv", rating_table(report))):
-        with _replacing(out / name) as file:
+        with _open_text(out / name) as file:
             write_table(table, file)
     for name, text in (("report.md", format_markdown(document)), ("report.html", format_page(document))):
-        with _replacing(out / name) as file:
+        with _open_text(out / name) as file:
             file.write(text)
 
 
-@contextmanager
-def _replacing(path: Path) -> Iterator[TextIO]:
-    """Open a text file that appears, or replaces the old one, when all of it is written. Invalid Unicode in names is escaped."""
-    part = path.with_name(path.name + ".part")
-    try:
-        with part.open("w", encoding="utf-8", errors="backslashreplace", newline="") as file:
-            yield file
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
+def _open_text(path: Path) -> AbstractContextManager[TextIO]:
+    """Open a text file that replaces the old one when all of it is written. Invalid Unicode in names is escaped."""
+    return open_atomically(path, "w", encoding="utf-8", errors="backslashreplace", newline="")
 
 
 def _make_report(journal: str, summary: Summary, *, accuracy_games: int, anchor: tuple[str, float] | None, progress: Progress) -> Report:

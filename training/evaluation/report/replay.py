@@ -44,10 +44,11 @@ def _letters(squares: int) -> str:
 
 
 def describe_result(record: GameRecord, final: Position) -> str:
-    """Return the result of a game in words, with both scores where they differ. final: the last position."""
+    """Return the result of a game in words with the score, Black's first, or both scores where they differ. final: the last position."""
     if not is_fault(record):
-        result = format_result(final)
-        return result if final.empties else f"{result} {'-'.join(map(str, sorted(final.discs, reverse=True)))}"
+        result, (black, white) = format_result(final), final.discs
+        has_scores = final.score("discs") != final.score("empties_to_winner")
+        return result if has_scores else f"{result} ({black}-{white})"
     winner, loser = COLOR_NAMES if record.black_score else COLOR_NAMES[::-1]
     return f"{winner.capitalize()} wins: {record.reason} of {loser}"
 

@@ -331,7 +331,7 @@ def _faults(report: Report) -> list[Part]:
     )
     rows = []
     for record in report.summary.faults:
-        plies = len(record.moves) // 2
+        plies = record.num_moves
         opponent = record.white if loser(record) == record.black else record.black
         rows.append((loser(record), GameLink(record.game, plies), opponent, record.reason, plies + 1, record.detail))
     total = sum(standings.reasons[reason] for reason in reasons)

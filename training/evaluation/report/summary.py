@@ -5,13 +5,10 @@ from __future__ import annotations
 import heapq
 from bisect import insort
 from dataclasses import dataclass, field
-from functools import lru_cache
 from hashlib import blake2b
 from typing import Any, Final
 from zlib import crc32
 
-from othello_env.errors import RecordFormatError
-from othello_env.position import Position
 from training.evaluation.journal import GameRecord
 from training.evaluation.standings import Standings
 
@@ -30,24 +27,6 @@ def is_fault(record: GameRecord) -> bool:
 def loser(record: GameRecord) -> str:
     """Return the player who lost a game that was lost by a fault."""
     return record.black if record.black_score == 0 else record.white
-
-
-@lru_cache(maxsize=1024)
-def _empties(opening: str) -> tuple[int, int]:
-    """Return the number of empty squares of an opening and the number of all squares."""
-    position = Position.parse(opening)
-    return position.empties, position.board_size**2
-
-
-def final_empties(record: GameRecord) -> int:
-    """Return the number of empty squares at the end. Raises `RecordFormatError` where moves or discs do not fit on the board."""
-    empties, squares = _empties(record.opening)
-    left = empties - len(record.moves) // 2
-    if left < 0 or abs(record.disc_difference) > squares - left:
-        raise RecordFormatError(
-            f"game {record.game}: {len(record.moves) // 2} moves and a disc difference of {record.disc_difference} do not fit on the board"
-        )
-    return left
 
 
 class GameSample:
@@ -159,17 +138,15 @@ class Summary:
             self.standings.add_players(name for name in players if isinstance(name, str))
 
     def add(self, record: GameRecord) -> None:
-        """Count a game. Raises `RecordFormatError` for a result that is impossible on the board."""
-        difference = record.disc_difference
-        empties = final_empties(record)
-        with_empties = difference if is_fault(record) else difference + empties * ((difference > 0) - (difference < 0))
+        """Count a game."""
         self.standings.add(record)
         self.first_ended = min(self.first_ended or record.ended, record.ended)
         self.last_ended = max(self.last_ended, record.ended)
         for name, sign, seconds in ((record.black, 1, record.seconds[0]), (record.white, -1, record.seconds[1])):
-            _count(self.differences, name, sign * difference)
-            _count(self.differences_with_empties, name, sign * with_empties)
-            self.plies[name] = self.plies.get(name, 0) + len(record.moves) // 2
+            _count(self.differences, name, sign * record.disc_difference)
+            # A game that was lost by a fault is not over, so its empty squares have no winner.
+            _count(self.differences_with_empties, name, sign * record.score("discs" if is_fault(record) else "empties_to_winner"))
+            self.plies[name] = self.plies.get(name, 0) + record.num_moves
             if seconds > self.slowest.get(name, (-1.0, 0))[0]:
                 self.slowest[name] = (seconds, record.game)
         if record.prefix and record.opening in self.standings.openings:

@@ -151,7 +151,7 @@ def test_differences_name_both_scores_where_they_differ(tmp_path: Path) -> None:
     out = reported(tmp_path, games)
     for document in (page_of(out).text, (out / "report.md").read_text()):
         assert "Mean with empties" in document
-    assert page_of(out).data["games"][0]["result"] == "Black wins 13-0 by discs, 64-0 with the empties to the winner"
+    assert page_of(out).data["games"][0]["result"] == "Black wins (13-0 by discs, 64-0 with the empties to the winner)"
 
 
 def test_the_games_on_the_page_are_those_of_the_journal(tmp_path: Path) -> None:

@@ -103,11 +103,11 @@ def expected_positions(game: Game) -> list[list[Any]]:
 def test_a_result_has_both_scores_where_they_differ() -> None:
     record = played(0, "one", "two")
     final = record.replayed().final
-    low, high = sorted(final.discs)
     assert final.empties == 0
-    assert describe_result(record, final) == f"{'Black' if record.black_score else 'White'} wins {high}-{low}"
-    assert describe_result(record, WIPED_OUT.final) == "Black wins 13-0 by discs, 64-0 with the empties to the winner"
-    assert describe_result(record, Position.parse("X" * 8 + "O" * 8 + "X")) == "draw 8-8"
+    assert describe_result(record, final) == f"{'Black' if record.black_score else 'White'} wins ({final.discs[0]}-{final.discs[1]})"
+    assert describe_result(record, WIPED_OUT.final) == "Black wins (13-0 by discs, 64-0 with the empties to the winner)"
+    assert describe_result(record, Position.parse("X" * 8 + "O" * 8 + "X")) == "draw (8-8)"
+    assert describe_result(record, Position.parse("X" + "-" * 14 + "O" + "X")) == "draw (1-1)"
     fault = lost_by(record, "timeout", "slow")
     loser = "black" if fault.black_score == 0 else "white"
     assert describe_result(fault, fault.replayed().final) == f"{'White' if loser == 'black' else 'Black'} wins: timeout of {loser}"

@@ -1,0 +1,92 @@
+"""Opponents of a learner: the random one, agents, and functions of observations. All but the first are asked as agents are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from othello_env.agent import Agent, Moves, ask_agent, check_board_size
+from othello_env.batch import PositionBatch
+from othello_env.observation import ObservationFormat
+from othello_env.position import Position
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeIs
+
+RANDOM: Final = "random"
+
+ObservationFunction = Callable[[npt.NDArray[Any], npt.NDArray[np.int8], np.random.Generator], Any]
+"""Function of observations: (planes, mask, rng) -> action; in K games (planes [K, ...], masks [K, A], rng) -> actions [K]."""
+
+Opponent = Literal["random"] | Agent | ObservationFunction
+
+
+def check_opponent(opponent: Any, board_size: int) -> Opponent:
+    """Return an opponent, the random one for None.
+
+    Raises `ValueError` for a value that cannot be one, and for an agent that cannot play on this board size.
+    """
+    if opponent is None or (isinstance(opponent, str) and opponent == RANDOM):
+        return RANDOM
+    if isinstance(opponent, type) or not (_is_agent(opponent) or callable(opponent)):
+        raise ValueError(
+            f"opponent {opponent!r}: expected {RANDOM!r}, an agent (an object with select_moves(positions, rng)), "
+            "or a function (observation, mask, rng) -> action"
+        )
+    if _is_agent(opponent):
+        check_board_size(opponent, board_size)
+    checked: Opponent = opponent
+    return checked
+
+
+def choose_moves(opponent: Opponent, positions: PositionBatch, rng: np.random.Generator, *, layout: ObservationFormat) -> Moves:
+    """Return an opponent's moves in K positions: [K] int64, all of them legal.
+
+    layout: of the observations that a function gets. Raises `AgentError`.
+    """
+    if isinstance(opponent, str):
+        return positions.sample_moves(rng)
+    agent = opponent if _is_agent(opponent) else _FunctionAgent(opponent, layout)
+    return ask_agent(agent, positions, rng)
+
+
+def choose_move(opponent: Opponent, position: Position, rng: np.random.Generator, *, layout: ObservationFormat, auto_pass: bool) -> int:
+    """Return an opponent's legal move in one position that is not over; a function gets one observation, without a batch axis.
+
+    Raises `AgentError`.
+    """
+    if isinstance(opponent, str):
+        legal = position.legal_squares()
+        return legal[rng.integers(len(legal))]
+    agent = opponent if _is_agent(opponent) else _FunctionAgent(opponent, layout, single=True)
+    return int(ask_agent(agent, PositionBatch.from_positions([position], auto_pass=auto_pass), rng)[0])
+
+
+def _is_agent(opponent: Any) -> TypeIs[Agent]:
+    return callable(getattr(opponent, "select_moves", None))
+
+
+@dataclass(frozen=True, slots=True)
+class _FunctionAgent:
+    """Agent that asks a function of observations. single: the function takes one observation, of a batch of one position."""
+
+    function: ObservationFunction
+    layout: ObservationFormat
+    single: bool = False
+
+    @property
+    def name(self) -> str:
+        """The function's name, or that of its type."""
+        return f"opponent {getattr(self.function, '__name__', type(self.function).__name__)}"
+
+    def select_moves(self, positions: PositionBatch, rng: np.random.Generator) -> Any:
+        """Return the function's answer, with a batch axis."""
+        if not self.single:
+            seen = self.layout.observe_batch(positions.own, positions.opp, positions.legal_moves)
+            return self.function(seen["observation"], seen["action_mask"], rng)
+        seen = self.layout.observe(positions[0], int(positions.side_to_move[0]), to_act=True)
+        return np.asarray(self.function(seen["observation"], seen["action_mask"], rng)).reshape(-1)
