@@ -113,6 +113,7 @@ def test_symmetric_first_moves_are_tied_for_a_symmetric_agent() -> None:
 
 def test_an_afterstate_agent_sees_the_position_after_its_own_move() -> None:
     agent = AfterstateAgent("to the corner", lambda after: (after.own & np.uint64(1) != 0).astype(np.float32))
+    assert (agent.board_size, agent.sees_colors) == (None, False)
     position = Position.parse("-OX" + "-OX" + "-" * 58 + "X")
     assert agent.select_moves(PositionBatch.from_positions([position]), np.random.default_rng(0)).tolist() == [0]
 
