@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from othello_env import Game, RecordFormatError
+from othello_env import Game, RecordFormatError, backend, bitboard
 from othello_env.records import FORMATS, GameRecord, RecordedResult, format_of, read_records, write_records
 from tests.othello_env.records.samples import DRAW, FULL, GAMES, PASSES, RUNNING, SMALL, WHITE_FIRST, WIPEOUT, write_one
 
@@ -159,22 +159,23 @@ def test_the_first_game_is_read_long_before_the_last(form: str, tmp_path: Path) 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("form", GAME_FORMATS)
-def test_memory_does_not_grow_with_the_number_of_games(form: str, tmp_path: Path) -> None:
+def test_memory_does_not_grow_with_the_number_of_games(form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(backend, "play_move", bitboard.play_move)  # numba would be loaded on the way
     path = tmp_path / f"games{suffix(form)}"
     record = GameRecord(Game.parse("f5d6"), black="one", result=RecordedResult.from_discs(33, 31))
     write_records(path, (record for _ in range(20_000)), form)
     records = read_records(path, form)
-    for _ in itertools.islice(records, 100):  # what is loaded and compiled with the first games is no part of it
+    for _ in itertools.islice(records, 4_000):  # what is loaded and compiled with the first games is no part of it
         pass
     tracemalloc.start()
     assert sum(1 for _ in itertools.islice(records, 1_000)) == 1_000
     before, _ = tracemalloc.get_traced_memory()
-    assert sum(1 for _ in itertools.islice(records, 5_000)) == 5_000
+    assert sum(1 for _ in itertools.islice(records, 14_000)) == 14_000
     after, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert after - before < 200_000  # 5 MB for the 127,000 games of a large collection
+    assert after - before < 500_000  # less than 5 MB for the 127,000 games of a large collection
     assert peak < 5_000_000
-    assert sum(1 for _ in records) == 13_900
+    assert sum(1 for _ in records) == 1_000
 
 
 def test_progress_counts_every_byte(tmp_path: Path) -> None:
