@@ -36,12 +36,15 @@ def opening_position(opening: Position | str, *, board_size: int = 8, auto_pass:
         game, ends_with_pass = _check_running(_check_board(Game((), opening), board_size)), False
     else:
         game, ends_with_pass = parse_opening(opening, board_size=board_size), opening.rstrip().lower().endswith(PASS_TOKENS)
+    return final_position(game, auto_pass=auto_pass or ends_with_pass)
+
+
+def final_position(game: Game, *, auto_pass: bool) -> Position:
+    """Return the position after a game. auto_pass: whether a pass that is forced in the end is made, as `Game.final` does."""
     if auto_pass:
         return game.final
-    if not game.moves:
-        return game.start
     # A game makes forced passes: the last move once more, without the pass that it may force.
-    return game.final if ends_with_pass else game.positions()[-2].play(game.moves[-1], auto_pass=False)
+    return game.positions()[-2].play(game.moves[-1], auto_pass=False) if game.moves else game.start
 
 
 def _check_board(game: Game, board_size: int) -> Game:

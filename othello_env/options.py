@@ -13,6 +13,7 @@ import numpy as np
 
 from othello_env.errors import IllegalMoveError
 from othello_env.game import Game, parse_transcript
+from othello_env.opening import final_position
 from othello_env.position import Position
 from othello_env.squares import parse_square, pass_square, read_action
 
@@ -101,9 +102,7 @@ def start_position(options: Mapping[str, Any], rng: np.random.Generator, *, boar
             raise IllegalMoveError(f"option moves, number {number}: {error}") from None
     num_plies = check_count("option random_plies:", options.get("random_plies", 0), 0)
     if num_plies:
-        game = Game.random(num_plies, rng, position)
-        # The last move once more, since a game makes the pass that it may force.
-        position = game.positions()[-2].play(game.moves[-1], auto_pass=False)
+        position = final_position(Game.random(num_plies, rng, position), auto_pass=False)
     return position.resolve_pass() if auto_pass else position
 
 

@@ -19,6 +19,8 @@ def test_a_transcript_and_a_position_are_told_apart() -> None:
 def test_the_start_position_of_each_board_size_is_read(board_size: int) -> None:
     start = Position.start(board_size)
     assert parse_opening(str(start), board_size=board_size) == Game((), start)
+    for opening in (start, str(start)):
+        assert opening_position(opening, board_size=board_size) == start
     other = Position.start(6 if board_size == 8 else 8)
     with pytest.raises(RecordFormatError, match=f"a {other.board_size}x{other.board_size} board, but board_size is {board_size}"):
         parse_game(str(other), board_size=board_size)

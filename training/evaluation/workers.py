@@ -267,7 +267,7 @@ class _Worker:
     """A worker process.
 
     task, alone, progress: what it plays, whether one by one, and how far that is. doing: its last message on what it does. deadline: until
-    when the next message must come. is_fresh: whether it has finished no task yet.
+    when the next message must come. is_fresh: whether it has played no block yet.
     """
 
     process: Any
@@ -422,8 +422,8 @@ class WorkerPool:
             raise WorkerError(message)
 
     def _release(self, worker: _Worker) -> None:
+        worker.is_fresh = worker.is_fresh and isinstance(worker.task, str)
         worker.task, worker.progress, worker.doing, worker.deadline = None, None, None, float("inf")
-        worker.is_fresh = False
 
     def _refuse(self, worker: _Worker, failure: BuildFailure) -> None:
         """Refuse an agent whose construction raises: before the games, or for the rest of them if it could be constructed before."""

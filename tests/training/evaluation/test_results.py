@@ -9,10 +9,10 @@ from training.evaluation.results import MatchResult, PairCounts, score_interval
 
 
 def test_pairs_are_counted_by_the_outcomes_with_black_and_with_white() -> None:
-    scores = np.array([[1, 0.5], [1, 0.5], [0, 1], [0.5, 0.5], [1, 1]])
+    scores = np.array([[1, 0.5], [1, 0.5], [0, 1], [0.5, 0.5], [1, 1], [0.5, 0]])
     counts = PairCounts.from_scores(scores)
-    assert counts.counts.tolist() == [[0, 0, 1], [0, 1, 0], [0, 2, 1]]
-    assert (counts.num_pairs, counts.games, counts.wins, counts.draws, counts.losses) == (5, 10, 5, 4, 1)
+    assert counts.counts.tolist() == [[0, 0, 1], [1, 1, 0], [0, 2, 1]]
+    assert (counts.num_pairs, counts.games, counts.wins, counts.draws, counts.losses) == (6, 12, 5, 5, 2)
     assert counts.score == scores.mean()
     added = PairCounts()
     for with_black, with_white in (2 * scores).astype(int).tolist():
@@ -20,6 +20,8 @@ def test_pairs_are_counted_by_the_outcomes_with_black_and_with_white() -> None:
     assert added.counts.tolist() == counts.counts.tolist()
     assert np.asarray(counts).tolist() == counts.counts.tolist()
     assert np.asarray(counts, dtype=np.float64).dtype == np.float64
+    assert np.shares_memory(np.asarray(counts), counts.counts)
+    assert not np.shares_memory(np.array(counts), counts.counts)
 
 
 def test_points_of_pairs_are_pentanomial() -> None:
@@ -54,7 +56,7 @@ def test_other_arrays_are_no_counts(counts: np.ndarray[tuple[int, ...], np.dtype
         PairCounts(counts)
 
 
-@pytest.mark.parametrize("outcomes", [(-1, 0), (0, 3), (2, -3)])
+@pytest.mark.parametrize("outcomes", [(-1, 0), (3, 0), (0, 3), (2, -3), (0, -1)])
 def test_other_outcomes_cannot_be_counted(outcomes: tuple[int, int]) -> None:
     with pytest.raises(ValueError, match="expected 0, 1 or 2"):
         PairCounts().add(*outcomes)
