@@ -22,6 +22,8 @@ from agents.external import guard
 
 _MAX_LINE: Final = 1 << 16
 _MAX_UNREAD_LINES: Final = 100_000
+# Between two looks at whether unread lines have been read, in seconds.
+_FULL_SECONDS: Final = 0.005
 _NUM_ERROR_LINES: Final = 3
 _MAX_SHOWN: Final = 120
 # An engine that was asked to quit is killed after this time, in seconds; the guard kills it earlier, if it can.
@@ -81,10 +83,11 @@ class EngineProcess:
         self._lines: queue.Queue[str | None] = queue.Queue()
         self._errors: deque[str] = deque(maxlen=_NUM_ERROR_LINES)
         self._last_line = ""
-        threading.Thread(target=_read_lines, args=(self._process.stdout, self._lines), daemon=True).start()
+        ended = threading.Event()
+        threading.Thread(target=_read_lines, args=(self._process.stdout, self._lines, ended), daemon=True).start()
         self._error_reader = threading.Thread(target=_read_errors, args=(self._process.stderr, self._errors), daemon=True)
         self._error_reader.start()
-        self._close = weakref.finalize(self, _end, self._process)  # also at the exit of the interpreter
+        self._close = weakref.finalize(self, _end, self._process, ended)  # also at the exit of the interpreter
 
     def __enter__(self: _Self) -> _Self:
         return self
@@ -158,11 +161,18 @@ def shortened(text: str) -> str:
     return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}..."
 
 
-def _read_lines(stream: IO[bytes], lines: queue.Queue[str | None]) -> None:
-    """Put the lines of an engine into a queue, and None at their end. A line that is too long comes in parts."""
+def _read_lines(stream: IO[bytes], lines: queue.Queue[str | None], ended: threading.Event) -> None:
+    """Put the lines of an engine into a queue, and None at their end. A line that is too long comes in parts.
+
+    While many lines wait to be read the engine has to wait, too: its output is not taken any more. ended: set by `_end`.
+    """
     with suppress(OSError, ValueError):  # closed by `_end`
-        while lines.qsize() < _MAX_UNREAD_LINES and (line := stream.readline(_MAX_LINE)):
+        while line := stream.readline(_MAX_LINE):
             lines.put(line.decode(errors="replace").strip())
+            while lines.qsize() >= _MAX_UNREAD_LINES and not ended.wait(_FULL_SECONDS):
+                pass
+            if lines.qsize() >= _MAX_UNREAD_LINES:
+                break
     lines.put(None)
 
 
@@ -181,8 +191,9 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
         process.terminate()
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def _end(process: subprocess.Popen[bytes], ended: threading.Event) -> None:
     """Close the input of an engine, so that it exits, and kill it if it does not."""
+    ended.set()
     assert process.stdin is not None
     with suppress(OSError):
         process.stdin.close()

@@ -151,6 +151,19 @@ def test_an_engine_that_writes_without_end_is_late_too() -> None:
     assert all_gone(processes)
 
 
+def test_an_engine_that_writes_faster_than_it_is_read_has_to_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("agents.external.process._MAX_UNREAD_LINES", 10)
+    engine, processes = start("grhino", "endless")
+    engine.send("genmove b")
+    time.sleep(0.2)  # far more than ten lines
+    assert engine._lines.qsize() <= 10
+    for _ in range(100):
+        assert engine.read_line(soon(), "") in ("info depth 3", "")
+    with pytest.raises(EngineError, match=r"no answer in time .*info depth 3"):
+        read_all(engine, "", seconds=0.3)
+    assert all_gone(processes)
+
+
 def test_bytes_that_are_no_text_and_long_lines_are_read() -> None:
     code = "import os; os.write(1, b'\\xff\\xfe ok\\r\\n' + b'x' * 70000 + b'\\n')"
     with EngineProcess([sys.executable, "-c", code]) as engine:
