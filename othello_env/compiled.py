@@ -84,12 +84,16 @@ _notice: Final = _CompilationNotice()
 event.register("numba:compile", _notice)  # type: ignore[no-untyped-call, unused-ignore]
 
 
-def kernel(function: Function) -> Function:
-    """Compile a function at its first call, to run without the interpreter's lock, and keep the code on disk if there is a place."""
-    return _cached(function, nogil=True)
+def kernel(function: Function, *packages: Path) -> Function:
+    """Compile a function at its first call, to run without the interpreter's lock, and keep the code on disk if there is a place.
+
+    Code on disk is compiled again after a change in any source file of `othello_env`, of the package that defines the function, or
+    of the given folders.
+    """
+    return _cached(function, *packages, nogil=True)
 
 
-def _cached(function: Function, *, nogil: bool) -> Function:
+def _cached(function: Function, *packages: Path, nogil: bool) -> Function:
     try:
         dispatcher: Any = numba.njit(function, nogil=nogil, cache=True)
     except RuntimeError:  # numba found no directory to write to
@@ -98,7 +102,7 @@ def _cached(function: Function, *, nogil: bool) -> Function:
         return cast("Function", dispatcher)
     _notice.kernels[dispatcher] = True
     # By itself numba compiles anew when the function's own file has changed, and not when one has whose functions went into it.
-    folders = Path(__file__).parent, _package_folder(function)
+    folders = Path(__file__).parent, _package_folder(function), *packages
     with suppress(AttributeError):  # the attributes are numba's own and may be named otherwise one day
         index = dispatcher._cache._cache_file
         index._source_stamp = (index._source_stamp, *(_source_stamps(folder) for folder in folders))

@@ -30,6 +30,7 @@ from othello_env.options import (
     check_switch,
 )
 from othello_env.position import BLACK, WHITE, Position, Scoring
+from othello_env.rendering.modes import FRAMES_PER_SECOND
 from othello_env.rendering.text import render_text
 from othello_env.rewards import Reward, RewardFunction, batch_rewards, illegal_move_reward, reward_function
 from othello_env.squares import check_board_size
@@ -97,7 +98,7 @@ class _GamesEnv(VectorEnv[Observation, npt.ArrayLike, npt.NDArray[Any]]):
 
     metadata: dict[str, Any] = {  # noqa: RUF012  (Gymnasium's attribute)
         "render_modes": list(RENDER_MODES),
-        "render_fps": 2,
+        "render_fps": FRAMES_PER_SECOND,
         "autoreset_mode": AutoresetMode.NEXT_STEP,
     }
     _drawn: bool

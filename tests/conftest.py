@@ -3,6 +3,7 @@ from __future__ import annotations
 import importlib.util
 import signal
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -36,15 +37,27 @@ def rng() -> np.random.Generator:
     return np.random.default_rng(20_231_030)
 
 
-@pytest.fixture(params=["numpy", "compiled"])
-def either_backend(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Runs a test twice: with NumPy doing the array work, and with compiled code, for batches of any size."""
-    if request.param == "compiled" and importlib.util.find_spec("numba") is None:
-        pytest.skip("numba is not installed")
+BACKENDS = ("numpy", "compiled") if importlib.util.find_spec("numba") is not None else ("numpy",)
+
+
+@contextmanager
+def using_backend(name: str) -> Iterator[None]:
+    """Has NumPy or compiled code do the array work, for batches of any size."""
     before = backend._State.module, backend._State.wanted, backend.play_move
-    if request.param == "compiled":
+    if name == "compiled":
         assert backend.use_compiled()
     else:
         backend.use_numpy()
-    yield
-    backend._State.module, backend._State.wanted, backend.play_move = before
+    try:
+        yield
+    finally:
+        backend._State.module, backend._State.wanted, backend.play_move = before
+
+
+@pytest.fixture(params=["numpy", "compiled"])
+def either_backend(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Runs a test twice: with NumPy doing the array work, and with compiled code."""
+    if request.param not in BACKENDS:
+        pytest.skip("numba is not installed")
+    with using_backend(request.param):
+        yield

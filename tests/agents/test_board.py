@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -27,12 +26,13 @@ from agents.board import (
 from othello_env import Position, PositionBatch
 from othello_env.bitboard import BitboardArray, flips, legal_moves, pack, unpack
 from othello_env.squares import BOARD_SIZES
+from tests.kernels import kept_kernel
 from tests.oracle import DIRECTIONS
 
 MANY = 20_000
 
 
-@numba.njit  # not kept on disk: the functions that it takes in may change
+@kept_kernel
 def look(own: Any, opp: Any, board: Any, moves: Any, wide: Any, flipped: Any, scores: Any) -> None:
     """Write what the functions under test say about each board. flipped: [B, 64]; scores: [B, 2], discs and empties to the winner."""
     for row in range(len(own)):
@@ -92,7 +92,7 @@ def test_moves_flips_and_scores_are_those_of_the_rules_on_every_board_size(board
         assert list(scores[row]) == [position.score("discs"), position.score("empties_to_winner")]
 
 
-@numba.njit
+@kept_kernel
 def decide(own: Any, opp: Any, board: Any, found: Any, shares: Any, values: Any) -> None:
     """Write what `settle_on` returns, [B, 4], and the values of the boards as finished games, [B, shares]."""
     for row in range(len(own)):

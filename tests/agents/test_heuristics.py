@@ -318,8 +318,8 @@ def test_stable_discs_survive_every_continuation(board_size: int, num_positions:
 
 @pytest.fixture(scope="module")
 def compiled_features() -> Any:
-    numba = pytest.importorskip("numba")
     pytest.importorskip("agents.board")  # makes the features known to numba
+    kernels = pytest.importorskip("tests.kernels")
 
     def fill(own: BitboardArray, opp: BitboardArray, squares: BitboardArray, geometry: heuristics.Geometry) -> None:
         for row in range(len(own)):
@@ -330,7 +330,7 @@ def compiled_features() -> Any:
             squares[row, 4] = c_squares(own[row], opp[row], geometry)
             squares[row, 5], squares[row, 6] = odd_regions(own[row], opp[row], geometry)
 
-    return numba.njit(fill)
+    return kernels.kept_kernel(fill)
 
 
 @pytest.mark.parametrize("board_size", [4, 6, 8])

@@ -190,9 +190,10 @@ TERMINALS = {
     "C": {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0", "PYTHONIOENCODING": ""},
     "C with UTF-8": {"LC_ALL": "C", "PYTHONIOENCODING": ""},
 }
+QUICK = ("cp932", "utf-8", "C")
 
 
-@pytest.mark.parametrize("terminal", TERMINALS)
+@pytest.mark.parametrize("terminal", [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in TERMINALS])
 def test_text_that_the_terminal_cannot_show_is_replaced(terminal: str) -> None:
     answers = b"d3\n\xe9\xff\x81\n\xc2\xb7\nquit\n"
     run = play("random", answers=answers, variables=TERMINALS[terminal])

@@ -191,7 +191,7 @@ def test_the_command_refuses_impossible_options_in_one_line(option: str, suite: 
     assert messages.count("\n") == 1
 
 
-@pytest.mark.parametrize("encoding", ["ascii", "cp932", "cp874"])
+@pytest.mark.parametrize("encoding", ["ascii", *(pytest.param(name, marks=pytest.mark.slow) for name in ("cp932", "cp874"))])
 def test_names_of_files_that_the_terminal_cannot_show_are_replaced(encoding: str, suite: Path) -> None:
     (suite.parent / "é·\U0001f600.obf").write_text(f"{FFO_20}\n", encoding="utf-8")
     files = [str(suite), str(suite.parent / "é·\U0001f600.obf"), str(suite.parent / "·absent")]

@@ -52,7 +52,9 @@ def test_the_results_of_a_card_add_up(file: Path) -> None:
         assert "/" not in result["openings"]
 
 
-@pytest.mark.parametrize("spec", ["ntuple", "policy_value", "policy_value:simulations=0", "alpha_beta:evaluation=ntuple,depth=2"])
+@pytest.mark.parametrize(
+    "spec", ["ntuple", "policy_value:simulations=8", "policy_value:simulations=0", "alpha_beta:evaluation=ntuple,depth=2"]
+)
 def test_the_shipped_networks_play(spec: str, rng: np.random.Generator) -> None:
     games = PositionBatch.start(20)
     for _ in range(20):

@@ -5,91 +5,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from othello_env import BLACK, PASS, WHITE, IllegalMoveError, Position, PositionBatch, batch
 from othello_env.observation import ObservationFormat
-from tests.strategies import board_sizes, played_positions, scattered_positions
-
-same_size_positions = board_sizes.flatmap(
-    lambda n: st.lists(st.one_of(scattered_positions(n), played_positions(n)), min_size=1, max_size=12)
-)
+from tests.othello_env.test_batch_rows import assert_rows
 
 pytestmark = pytest.mark.usefixtures("either_backend")
-unhurried = settings(deadline=None)  # the first call of compiled code may compile it
-
-
-def assert_rows(positions: PositionBatch, expected: list[Position]) -> None:
-    """Every array of the batch says what the expected positions say."""
-    assert list(positions) == expected
-    assert positions.legal_moves.tolist() == [position.legal_moves for position in expected]
-    assert positions.is_over.tolist() == [position.is_over for position in expected]
-    assert positions.discs.tolist() == [list(position.discs) for position in expected]
-    assert positions.empties.tolist() == [position.empties for position in expected]
-    for scoring in ("discs", "empties_to_winner"):
-        assert positions.score(scoring).tolist() == [position.score(scoring) for position in expected]
-    outcomes = [position.outcome if position.is_over else np.nan for position in expected]
-    np.testing.assert_array_equal(positions.outcome, np.array(outcomes, dtype=np.float32))
-    n = positions.board_size
-    masks = [[int(s in (position.legal_squares() or (n * n,))) for s in range(n * n + 1)] for position in expected]
-    assert positions.legal_action_mask().tolist() == masks
-
-
-@given(same_size_positions)
-@unhurried
-def test_rows_are_the_positions_with_forced_passes_made(positions: list[Position]) -> None:
-    assert_rows(PositionBatch.from_positions(positions), [position.resolve_pass() for position in positions])
-    assert_rows(PositionBatch.from_positions(positions, auto_pass=False), positions)
-
-
-@given(same_size_positions, st.booleans(), st.integers(0, 2**32))
-@unhurried
-def test_step_does_what_play_does(positions: list[Position], auto_pass: bool, seed: int) -> None:
-    stepped = PositionBatch.from_positions(positions, auto_pass=auto_pass)
-    expected = list(stepped)
-    rng = np.random.default_rng(seed)
-    for _ in range(5):
-        moves = stepped.sample_moves(rng)
-        expected = [p if p.is_over else p.play(int(m), auto_pass=auto_pass) for p, m in zip(expected, moves, strict=True)]
-        stepped.step(moves)
-        assert_rows(stepped, expected)
-
-
-@given(same_size_positions, st.booleans())
-@unhurried
-def test_legal_are_the_moves_that_play_accepts(positions: list[Position], auto_pass: bool) -> None:
-    games = PositionBatch.from_positions(positions, auto_pass=auto_pass)
-    n = games.board_size
-    for move in (-1, *range(n * n + 2)):
-        # The pass of a game that is over moves nothing; the batch takes it so that finished rows can be stepped along.
-        expected = [move in (position.legal_squares() or (n * n,)) for position in games]
-        assert games.is_legal([move] * len(games)).tolist() == expected
-
-
-@given(same_size_positions, st.booleans())
-@unhurried
-def test_children_are_the_positions_after_every_move(positions: list[Position], auto_pass: bool) -> None:
-    parents = PositionBatch.from_positions(positions, auto_pass=auto_pass)
-    expected = [p.play(move, auto_pass=auto_pass) for p in parents for move in p.legal_squares()]
-    assert sorted(map(str, parents.children())) == sorted(map(str, expected))
-
-
-@given(same_size_positions)
-@unhurried
-def test_afterstates_are_seen_by_the_side_that_moved(positions: list[Position]) -> None:
-    parents = PositionBatch.from_positions(positions)
-    after = parents.afterstates()
-    moves = [(row, p, move) for row, p in enumerate(parents) for move in p.legal_squares()]
-    assert after.rows.tolist() == [row for row, _, _ in moves]
-    assert after.squares.tolist() == [move for _, _, move in moves]
-    children = [p.play(move, auto_pass=False) for _, p, move in moves]
-    assert after.own.tolist() == [child.opp for child in children]
-    assert after.opp.tolist() == [child.own for child in children]
-    assert after.side.tolist() == [p.side_to_move for _, p, _ in moves]
-    ends, differences = after.results()
-    assert ends.tolist() == [index for index, child in enumerate(children) if child.is_over]
-    assert differences.tolist() == [child.opp.bit_count() - child.own.bit_count() for child in children if child.is_over]
 
 
 @pytest.mark.parametrize("board_size", [4, 6, 8])

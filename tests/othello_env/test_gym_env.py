@@ -31,6 +31,7 @@ def first_legal(observation: np.ndarray, mask: np.ndarray, rng: np.random.Genera
 @pytest.mark.parametrize("options", OPTIONS)
 def test_gymnasiums_checker_has_nothing_to_say(options: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")  # the checker opens a window of each render mode
+    monkeypatch.setattr("othello_env.rendering.modes.FRAMES_PER_SECOND", 1000)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         check_env(gymnasium.make("othello_env/Othello-v0", **options).unwrapped)

@@ -603,7 +603,16 @@ def test_a_damaged_checkpoint_is_refused_in_one_line(tmp_path: Path, refused: Ca
 EXTRAS = {"torch": "torch", "filelock": "train", "matplotlib": "train", "numba": "fast", "safetensors": "train", "tensorboard": "train"}
 
 
-@pytest.mark.parametrize("library", [*EXTRAS, "tqdm"])
+@pytest.mark.parametrize(
+    "library",
+    [
+        "torch",
+        "filelock",
+        "matplotlib",
+        "tqdm",
+        *(pytest.param(library, marks=pytest.mark.slow) for library in ("numba", "safetensors", "tensorboard")),
+    ],
+)
 def test_a_missing_library_is_noticed_before_the_training(library: str, tmp_path: Path) -> None:
     """With the command that installs it; tqdm only draws the progress bar."""
     (tmp_path / "sitecustomize.py").write_text(f"import sys; sys.modules[{library!r}] = None")
@@ -622,7 +631,7 @@ def test_a_missing_library_is_noticed_before_the_training(library: str, tmp_path
     assert not (tmp_path / "run" / "metrics.csv").exists()
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["--games", "x"], SMALL_OPTIONS])
+@pytest.mark.parametrize("arguments", [["--help"], SMALL_OPTIONS, pytest.param(["--games", "x"], marks=pytest.mark.slow)])
 def test_a_number_of_threads_that_is_none_is_refused_in_one_line(arguments: list[str], tmp_path: Path) -> None:
     command = [sys.executable, "-m", "training.td_ntuple", *arguments, "--ensemble-size=2"]
     environment = {**os.environ, "OTHELLO_ENV_THREADS": "x", "PYTHONPATH": str(REPOSITORY)}

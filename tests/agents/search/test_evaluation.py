@@ -22,12 +22,12 @@ from agents.search.evaluation import (
 )
 from othello_env import PositionBatch
 from othello_env.batch import Afterstates
-from othello_env.compiled import compiled_function
 from tests.agents.ntuple.test_network import staged_network
 from tests.agents.search.test_alpha_beta import network
+from tests.kernels import kept_kernel
 
 
-@compiled_function
+@kept_kernel
 def values_of(own: Any, opp: Any, squares: Any, board: Any, values: Any, evaluation: Any) -> None:
     for entry in range(len(own)):
         look_at(own[entry], opp[entry], evaluation)

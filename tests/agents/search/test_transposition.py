@@ -4,7 +4,6 @@ import dataclasses
 from collections.abc import Iterable
 from typing import Any
 
-import numba
 import numpy as np
 import pytest
 
@@ -26,6 +25,7 @@ from agents.search.transposition import (
     upper_bound,
 )
 from othello_env.bitboard import BitboardArray
+from tests.kernels import kept_kernel
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,14 +40,14 @@ class Entry:
     depth: int
 
 
-@numba.njit  # not kept on disk: the functions that it takes in may change
+@kept_kernel
 def store_all(table: Any, boards: Any, words: Any) -> None:
     """boards: [N, 2] uint64, own and opp. words: [N, 4] int64, lower, upper, square, depth."""
     for row in range(len(boards)):
         store(table, boards[row, 0], boards[row, 1], words[row, 0], words[row, 1], words[row, 2], words[row, 3])
 
 
-@numba.njit
+@kept_kernel
 def find_all(table: Any, boards: Any, words: Any, found: Any) -> None:
     """Write `words` of the positions that are found. found: [N], place or 0."""
     for row in range(len(boards)):

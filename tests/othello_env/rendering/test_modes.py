@@ -16,8 +16,9 @@ from othello_env.rendering.modes import RENDER_MODES, Renderer
 
 
 @pytest.fixture(autouse=True)
-def no_display(monkeypatch: pytest.MonkeyPatch) -> None:
+def quick_windows_without_display(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
+    monkeypatch.setattr("othello_env.rendering.modes.FRAMES_PER_SECOND", 1000)
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -130,7 +130,7 @@ def test_there_may_be_no_limit_of_time() -> None:
     ("player", "reason", "detail"),
     [
         ("dying_construction", "died", "construction: its process ended, exit code 9"),
-        ("hanging_construction", "timeout", "construction: no answer in 2 s"),
+        pytest.param("hanging_construction", "timeout", "construction: no answer in 2 s", marks=pytest.mark.slow),
         ("dying_import", "died", "construction: its process ended, exit code 9"),
         ("dying_first_call", "died", "first call: its process ended, exit code 9"),
         ("hanging_first_call", "timeout", "first call: no answer in 2 s"),
