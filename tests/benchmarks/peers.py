@@ -157,6 +157,8 @@ def vector_steps() -> None:
     contestants = {f"OthelloSelfPlayVectorEnv, {size} games": ours(size) for size in (4_096, 16_384, 1_024)}
     if has("pgx"):
         contestants |= {f"pgx, {size} games": pgx_steps(size) for size in (1_024, 4_096)}
+    if has("envpool"):
+        contestants |= {f"EnvPool, {size} games": env_pool_steps(size, 100_000 // size) for size in (1_024, 4_096)}
     compare("Vector environment, observation and mask at every step", "steps/s", contestants)
 
 
@@ -183,6 +185,21 @@ def pgx_steps(batch_size: int) -> Contestant:
             state, key = jitted(state, key)
             jax.block_until_ready((state.observation, state.legal_action_mask))
         return steps * batch_size
+
+    return work
+
+
+def env_pool_steps(num_envs: int, num_steps: int) -> Contestant:
+    """Its Gymnasium interface, all games in each step, on all cores."""
+    make: Any = importlib.import_module("envpool").make_gymnasium
+    env, rng = make("Othello-v1", num_envs=num_envs, num_threads=min(num_envs, os.cpu_count() or 1), seed=0), np.random.default_rng(0)
+    infos = env.reset()[1]
+
+    def work() -> float:
+        nonlocal infos
+        for _ in range(num_steps):  # each batch has the games in the order in which the threads were done with them
+            infos = env.step(sample_legal(infos["legal_action_mask"], rng).astype(np.int32), infos["env_id"])[4]
+        return num_steps * num_envs
 
     return work
 
@@ -242,11 +259,14 @@ def single_game() -> None:
                 steps += 1
         return steps
 
+    use_compiled()  # as any program does by itself once it has played `backend.WORTHWHILE_MOVES`
     contestants: dict[str, Contestant] = {"Position": ours}
     if has("pyspiel"):
         contestants["OpenSpiel"] = open_spiel_play()
     if has("rust_reversi"):
         contestants["rust-reversi"] = rust_reversi_play()
+    if has("envpool"):
+        contestants["EnvPool, one environment"] = env_pool_steps(1, 6_000)
     compare("A single random game", "moves/s", contestants)
 
 

@@ -1,4 +1,4 @@
-"""Step by step against OpenSpiel and rust-reversi, which share nothing with this package, over random games."""
+"""Step by step against OpenSpiel, rust-reversi and EnvPool, which share nothing with this package, over random games."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from othello_env import PASS, Position, PositionBatch, othello_v0
+from othello_env.bitboard import unpack
 
 NUM_GAMES = [pytest.param(200, id="quick"), pytest.param(20_000, id="long", marks=pytest.mark.slow)]
 
@@ -66,6 +67,50 @@ def test_rust_reversi_agrees_at_every_step_of_random_games(num_games: int) -> No
                 board.do_pass()
             else:
                 board.do_move(int(moves[row]))
+
+
+@pytest.mark.parametrize("num_games", NUM_GAMES)
+def test_env_pool_agrees_at_every_step_of_random_games(num_games: int) -> None:
+    """Boards, masks, sides and results; a game that ends before the board is full goes on for two passes there."""
+    envpool = pytest.importorskip("envpool")
+    env = envpool.make_gymnasium("Othello-v1", num_envs=num_games, num_threads=2, seed=1)
+    infos = env.reset()[1]
+    order = np.argsort(infos["env_id"])  # a batch holds the games in the order in which the threads were done with them
+    black = infos["current_player"][order]  # players 0 and 1 take the colors at random
+    running = np.ones(num_games, dtype=np.bool_)
+    passes = np.zeros(num_games, dtype=np.int64)
+    num_early_ends = 0
+    for positions, moves in and_passes(random_games(num_games), 2):
+        over = positions.is_over
+        own, opp = (unpack(discs, 64).reshape(-1, 8, 8).astype(np.int32) for discs in (positions.own, positions.opp))
+        playing = running & ~over
+        assert np.array_equal(infos["board"][order][playing], (own - opp)[playing])
+        assert np.array_equal(infos["legal_action_mask"][order][playing], positions.legal_action_mask()[playing])
+        assert np.array_equal(infos["current_player"][order][playing] == black[playing], positions.side_to_move[playing] == 0)
+        passes += running & over
+        _, rewards, terminations, truncations, infos = env.step(moves.astype(np.int32), np.arange(num_games))
+        order = np.argsort(infos["env_id"])
+        assert not truncations[order][running].any()
+        ended = np.flatnonzero(running & terminations[order])
+        after = positions.copy()
+        after.step(moves)
+        assert after.is_over[ended].all()
+        both = rewards.reshape(-1, 2)[order]
+        assert np.array_equal(both[ended, black[ended]], after.outcome[ended])
+        assert (both[ended].sum(axis=1) == 0).all()
+        num_early_ends += int((passes[ended] > 0).sum())
+        running[ended] = False
+    assert not running.any()
+    assert passes.max() <= 2
+    assert num_early_ends > 0
+
+
+def and_passes(games: Iterator[tuple[PositionBatch, np.ndarray]], number: int) -> Iterator[tuple[PositionBatch, np.ndarray]]:
+    """The last batch, whose games are all over, comes again."""
+    for last in games:
+        yield last
+    for _ in range(number):
+        yield last
 
 
 @pytest.mark.parametrize("transcript", EARLY_ENDS)
