@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -58,11 +60,18 @@ def ask_agent(agent: Agent, positions: PositionBatch, rng: np.random.Generator) 
     The agent gets a copy of the positions. Raises `AgentError`; `KeyboardInterrupt` passes.
     """
     name = agent_name(agent)
-    try:
+    with errors_of(name):
         answer: Any = agent.select_moves(positions.copy(), rng)
-    except (Exception, SystemExit) as error:  # whatever an agent raises is the agent's
-        raise AgentError(name, "error", describe_error(error)) from error
     return read_moves(answer, positions, name=name)
+
+
+@contextmanager
+def errors_of(name: str) -> Iterator[None]:
+    """Turn whatever is raised while an agent is asked into an `AgentError`. name: of the agent."""
+    try:
+        yield
+    except (Exception, SystemExit) as error:
+        raise AgentError(name, "error", describe_error(error)) from error
 
 
 def read_moves(answer: Any, positions: PositionBatch, *, name: str) -> Moves:

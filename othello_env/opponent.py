@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import numpy as np
 import numpy.typing as npt
 
-from othello_env.agent import Agent, Moves, ask_agent, check_board_size
+from othello_env.agent import Agent, Moves, ask_agent, check_board_size, errors_of, read_moves
 from othello_env.batch import PositionBatch
 from othello_env.observation import ObservationFormat
 from othello_env.position import Position
@@ -62,8 +62,17 @@ def choose_move(opponent: Opponent, position: Position, rng: np.random.Generator
     if isinstance(opponent, str):
         legal = position.legal_squares()
         return legal[rng.integers(len(legal))]
-    agent = opponent if _is_agent(opponent) else _FunctionAgent(opponent, layout, single=True)
-    return int(ask_agent(agent, PositionBatch.from_positions([position], auto_pass=auto_pass), rng)[0])
+    if _is_agent(opponent):
+        return int(ask_agent(opponent, PositionBatch.from_positions([position], auto_pass=auto_pass), rng)[0])
+    name = _function_name(opponent)
+    with errors_of(name):
+        seen = layout.observe(position, position.side_to_move, to_act=True)
+        answer = opponent(seen["observation"], seen["action_mask"], rng)
+    if isinstance(answer, (int, np.integer)) and type(answer) is not bool and answer in position.legal_squares():
+        return int(answer)  # as nearly always
+    with errors_of(name):
+        row = np.asarray(answer).reshape(-1)
+    return int(read_moves(row, PositionBatch.from_positions([position], auto_pass=auto_pass), name=name)[0])
 
 
 def _is_agent(opponent: Any) -> TypeIs[Agent]:
@@ -72,21 +81,21 @@ def _is_agent(opponent: Any) -> TypeIs[Agent]:
 
 @dataclass(frozen=True, slots=True)
 class _FunctionAgent:
-    """Agent that asks a function of observations. single: the function takes one observation, of a batch of one position."""
+    """Agent that asks a function of observations."""
 
     function: ObservationFunction
     layout: ObservationFormat
-    single: bool = False
 
     @property
     def name(self) -> str:
         """The function's name, or that of its type."""
-        return f"opponent {getattr(self.function, '__name__', type(self.function).__name__)}"
+        return _function_name(self.function)
 
     def select_moves(self, positions: PositionBatch, rng: np.random.Generator) -> Any:
-        """Return the function's answer, with a batch axis."""
-        if not self.single:
-            seen = self.layout.observe_batch(positions.own, positions.opp, positions.legal_moves)
-            return self.function(seen["observation"], seen["action_mask"], rng)
-        seen = self.layout.observe(positions[0], int(positions.side_to_move[0]), to_act=True)
-        return np.asarray(self.function(seen["observation"], seen["action_mask"], rng)).reshape(-1)
+        """Return the function's answer."""
+        seen = self.layout.observe_batch(positions.own, positions.opp, positions.legal_moves)
+        return self.function(seen["observation"], seen["action_mask"], rng)
+
+
+def _function_name(function: ObservationFunction) -> str:
+    return f"opponent {getattr(function, '__name__', type(function).__name__)}"
