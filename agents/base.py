@@ -19,7 +19,8 @@ Values = npt.NDArray[np.floating]
 # Values that differ by at most this much are tied: the tolerance of the published League protocol.
 TIE: Final = 1e-6
 
-# A won game has this value plus its disc difference, which is more than any evaluation of a running game.
+# A won game has this value plus its disc difference, which is more than any evaluation of a running
+# game.
 WON: Final = 1e4
 
 
@@ -32,7 +33,8 @@ def set_results(values: Values, afterstates: Afterstates) -> None:
 def best_moves(afterstates: Afterstates, values: Values, *, positions: PositionBatch, rng: np.random.Generator) -> Moves:
     """Return the move with the highest value for each position, ties broken at random; the pass where there is no afterstate.
 
-    values: [N], one per afterstate, from the view of the side that made the move. Raises `ValueError` if one is not finite.
+    values: [N], one per afterstate, from the view of the side that made the move. Raises
+    `ValueError` if one is not finite.
     """
     moves = np.full(len(positions), positions.pass_square, dtype=np.int64)
     if len(afterstates):
@@ -44,7 +46,8 @@ def best_moves(afterstates: Afterstates, values: Values, *, positions: PositionB
 def best_afterstates(rows: npt.NDArray[np.int64], values: Values, *, rng: np.random.Generator) -> npt.NDArray[np.int64]:
     """Return the index of the highest value in each group of equal rows, ties broken at random.
 
-    rows: [N] ascending, N > 0. values: [N]. Returns one index per group. Raises `ValueError` if a value is not finite.
+    rows: [N] ascending, N > 0. values: [N]. Returns one index per group. Raises `ValueError` if a
+    value is not finite.
     """
     if not np.isfinite(values).all():
         raise ValueError(f"{int((~np.isfinite(values)).sum())} of {len(values)} values are not finite numbers")
@@ -66,9 +69,9 @@ def groups_of(rows: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.N
 class AfterstateAgent:
     """Plays the move whose afterstate has the highest value, ties broken at random.
 
-    evaluate: returns the values of N afterstates, [N], from the view of the side that made the move. board_size: the only size that
-    it can evaluate, or None for all; `select_moves` raises `ValueError` for another. sees_colors: whether it plays black and white
-    differently.
+    evaluate: returns the values of N afterstates, [N], from the view of the side that made the
+    move. board_size: the only size that it can evaluate, or None for all; `select_moves` raises
+    `ValueError` for another. sees_colors: whether it plays black and white differently.
     """
 
     name: str

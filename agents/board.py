@@ -1,8 +1,9 @@
 """One board in compiled code: small boards inside the 8x8 board, flips by rays, final scores.
 
-Boards of 4x4 and 6x6 squares lie in the middle of the 8x8 board. Their other squares stay empty and are never played on, so one
-compiled function serves all board sizes. `flips_at` is a copy of the rules for speed: a search knows the square of a move, and
-eight rays from a known square take half as long as the general kernel. The tests compare it with the kernel.
+Boards of 4x4 and 6x6 squares lie in the middle of the 8x8 board. Their other squares stay empty and
+are never played on, so one compiled function serves all board sizes. `flips_at` is a copy of the
+rules for speed: a search knows the square of a move, and eight rays from a known square take half
+as long as the general kernel. The tests compare it with the kernel.
 """
 
 from __future__ import annotations
@@ -56,7 +57,8 @@ _HIGHEST: Final = np.uint64(1 << 63)
 _LAST: Final = np.uint64(63)
 _GEOMETRY: Final = GEOMETRY[SIZE]
 
-# From each square first the four directions in which square numbers rise, then the four opposite ones.
+# From each square first the four directions in which square numbers rise, then the four opposite
+# ones.
 _DIRECTIONS: Final = ((0, 1), (1, -1), (1, 0), (1, 1), (0, -1), (-1, 1), (-1, 0), (-1, -1))
 
 
@@ -135,8 +137,8 @@ def touching(squares: Word) -> Word:
 
 @inlined
 def _flips_rising(own: Word, opp: Word, ray: Word) -> Word:
-    # Adding 1 below the ray carries through the opponent's discs, and through all squares that are not on the ray, to the first
-    # other square of the ray.
+    # Adding 1 below the ray carries through the opponent's discs, and through all squares that are
+    # not on the ray, to the first other square of the ray.
     closing = ((opp | ~ray) + ONE) & ray & own
     return (closing - np.uint64(closing != EMPTY)) & ray
 
@@ -177,8 +179,9 @@ def final_score(own: Word, opp: Word, board: Word, to_winner: int) -> Int:
 def mixed_result(outcome: Number, margin: Number, num_squares: int, margin_share: float) -> Number:
     """The value of a finished game, from -1 to 1: a mixture of who won and by how much. For NumPy and for compiled code.
 
-    outcome: +1, 0 or -1. margin: the disc difference, empty squares counted for the winner. margin_share: the share of the margin,
-    as a part of the board, in the value; the rest is the outcome.
+    outcome: +1, 0 or -1. margin: the disc difference, empty squares counted for the winner.
+    margin_share: the share of the margin, as a part of the board, in the value; the rest is the
+    outcome.
     """
     return (1 - margin_share) * outcome + margin_share * margin / num_squares
 

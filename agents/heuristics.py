@@ -1,9 +1,10 @@
 """Features of a position: stable discs, frontier, corners, X and C squares, parity; and agents that weigh them.
 
 The features are sets of squares. Like the rules kernel they use the operators `& | ^ ~ << >>` only, so the same source serves
-`uint64` arrays (elementwise) and single boards in compiled code, see `FEATURE_FUNCTIONS`. They take `own` and `opp`, the discs of a
-side and of its opponent, no matter who is to move, and the board as `GEOMETRY[board_size]`, whose words are all `uint64`, because
-numba turns a mixture with literals into floating point.
+`uint64` arrays (elementwise) and single boards in compiled code, see `FEATURE_FUNCTIONS`. They take
+`own` and `opp`, the discs of a side and of its opponent, no matter who is to move, and the board as
+`GEOMETRY[board_size]`, whose words are all `uint64`, because numba turns a mixture with literals
+into floating point.
 """
 
 from __future__ import annotations
@@ -33,9 +34,10 @@ _EARLY_SHARE: Final = 0.75
 class Line(NamedTuple):
     """One of the four directions of lines, as shifts and the squares that the shifts may reach; uint64 each.
 
-    step, two_steps, four_steps: shift by one, two and four squares along a line. up, up_two, up_four: the squares with at least one,
-    two or four squares before them on their line, where a shift to the left may end. down, down_two, down_four: the same with squares
-    behind them, for shifts to the right. ends: the first and last squares of all lines.
+    step, two_steps, four_steps: shift by one, two and four squares along a line. up, up_two,
+    up_four: the squares with at least one, two or four squares before them on their line, where a
+    shift to the left may end. down, down_two, down_four: the same with squares behind them, for
+    shifts to the right. ends: the first and last squares of all lines.
     """
 
     step: np.uint64
@@ -117,9 +119,10 @@ def beside(squares: Bits, step: np.uint64) -> Bits:
 def stable_discs(own: Bits, opp: Bits, geometry: Geometry) -> Bits:
     """Discs of `own` that can never flip, whatever both sides play. The set is not always complete.
 
-    A disc is in the set if along each of the four lines either the line is full, or the disc is at its end, or one of the two neighbors
-    is in the set. No move can be the first to flip a disc of the set: among the discs of the set that it flips along a line, the one
-    that entered the set first has a neighbor on the line that entered the set earlier.
+    A disc is in the set if along each of the four lines either the line is full, or the disc is at
+    its end, or one of the two neighbors is in the set. No move can be the first to flip a disc of
+    the set: among the discs of the set that it flips along a line, the one that entered the set
+    first has a neighbor on the line that entered the set earlier.
     """
     (row, column), (rising, falling) = geometry.straight, geometry.diagonal
     empty = (own | opp) ^ geometry.full
@@ -129,7 +132,8 @@ def stable_discs(own: Bits, opp: Bits, geometry: Geometry) -> Bits:
     before = own ^ own
     while any_square(stable ^ before):
         before = stable
-        # A neighbor across the edge of the board does no harm: it is the end of a line, which is settled.
+        # A neighbor across the edge of the board does no harm: it is the end of a line, which is
+        # settled.
         stable = own & (settled_row | beside(before, row.step)) & (settled_column | beside(before, column.step))
         stable = stable & (settled_rising | beside(before, rising.step)) & (settled_falling | beside(before, falling.step))
     return stable
@@ -171,8 +175,9 @@ def c_squares(own: Bits, opp: Bits, geometry: Geometry) -> Bits:
 def odd_regions(own: Bits, opp: Bits, geometry: Geometry) -> tuple[Bits, Bits]:
     """Regions with an odd number of empty squares: all their squares, and the first square of each region.
 
-    A region is a connected set of empty squares, at sides or corners. A side that moves into an odd region expects to have the last
-    move there; where all regions are even, that is the side that is not to move.
+    A region is a connected set of empty squares, at sides or corners. A side that moves into an odd
+    region expects to have the last move there; where all regions are even, that is the side that is
+    not to move.
     """
     rest = (own | opp) ^ geometry.full
     squares, firsts = own & opp, own & opp  # empty sets
@@ -246,13 +251,15 @@ FEATURE_COUNTS: Final[dict[str, Callable[[BitboardArray, BitboardArray, int], Co
 class HeuristicEvaluator:
     """A weighted sum of features; afterstates that end the game have the values of `agents.base.set_results` instead.
 
-    Each field is the weight of one unit of a feature, for the side that has just moved. corners, x_squares, c_squares, stability,
-    frontier, potential_mobility, discs: a disc or square in the set of that name; those of the other side are subtracted. mobility:
-    a move that the side would have if it were to move. replies: a legal move of the other side. corner_replies: a reply that takes a
-    corner. odd_regions: a region with an odd number of empty squares.
+    Each field is the weight of one unit of a feature, for the side that has just moved. corners,
+    x_squares, c_squares, stability,
+    frontier, potential_mobility, discs: a disc or square in the set of that name; those of the
+    other side are subtracted. mobility: a move that the side would have if it were to move.
+    replies: a legal move of the other side. corner_replies: a reply that takes a corner.
+    odd_regions: a region with an odd number of empty squares.
 
-    The default weights are round numbers near those that a search over matches found. Further weights, and weights that change with the
-    number of discs, did not score measurably better.
+    The default weights are round numbers near those that a search over matches found. Further
+    weights, and weights that change with the number of discs, did not score measurably better.
     """
 
     corners: float = 20
@@ -288,7 +295,8 @@ def heuristics_agent() -> AfterstateAgent:
 def beginner_advice(own: BitboardArray, opp: BitboardArray, board_size: int) -> npt.NDArray[np.float64]:
     """Score of afterstates by the advice for beginners, from the view of `own`, who has just moved.
 
-    own, opp: [N] uint64. Returns [N] float64. Each line below is a piece of advice, the most important first.
+    own, opp: [N] uint64. Returns [N] float64. Each line below is a piece of advice, the most
+    important first.
     """
     geometry = GEOMETRY[board_size]
     early_mask = _count(own | opp) < board_size**2 * _EARLY_SHARE

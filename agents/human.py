@@ -22,7 +22,8 @@ class QuitGame(Exception):  # noqa: N818 - not an error
 class HumanAgent:
     """Shows each position and asks for a move until the answer is legal. "quit" and the end of the input raise `QuitGame`.
 
-    read: asks a question and returns the answer, as `input` does. write: shows a line, as `print` does.
+    read: asks a question and returns the answer, as `input` does. write: shows a line, as `print`
+    does.
     """
 
     read: Callable[[str], str]

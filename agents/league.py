@@ -1,9 +1,10 @@
 """Players of the Othello League: n-tuple networks that papers published, in the League's text format.
 
-The format: the number of groups; for each group the number of squares of a tuple, the number of tuples, the tuples, and the weights,
-which all tuples of the group share. Squares are 0 to 63. The digits of a weight's index are 0 for white, 1 for empty and 2 for black,
-most significant first, in the order of the tuple's squares. Braces may surround the whole, the groups, the tuples and the weights;
-most published files have them, some do not.
+The format: the number of groups; for each group the number of squares of a tuple, the number of
+tuples, the tuples, and the weights, which all tuples of the group share. Squares are 0 to 63. The
+digits of a weight's index are 0 for white, 1 for empty and 2 for black, most significant first, in
+the order of the tuple's squares. Braces may surround the whole, the groups, the tuples and the
+weights; most published files have them, some do not.
 """
 
 from __future__ import annotations
@@ -58,8 +59,9 @@ def parse_league_player(text: str, source: str = "player") -> NTupleNetwork:
 def league_agent(file: Path, *, view: View = "mover") -> AfterstateAgent:
     """Plays a published League player one move ahead, ties broken at random. 8x8 only.
 
-    view: "mover" shows the network every position as if the side that moved were black; "black" shows it the actual colors, and White
-    plays for the lowest value. Raises `OSError` or `RecordFormatError`.
+    view: "mover" shows the network every position as if the side that moved were black; "black"
+    shows it the actual colors, and White plays for the lowest value. Raises `OSError` or
+    `RecordFormatError`.
     """
     name = f"league:{file.name},view={view}"
     return AfterstateAgent(name, LeagueEvaluator(load_league_player(file), view), board_size=8, sees_colors=view == "black")

@@ -1,7 +1,8 @@
 """Policy-value network: a small residual convolutional network in PyTorch.
 
-It has no batch normalization. Instead each residual block starts as the identity, which trains as well at these depths, costs less on
-a CPU, and makes the network the same function in training and in play.
+It has no batch normalization. Instead each residual block starts as the identity, which trains as
+well at these depths, costs less on a CPU, and makes the network the same function in training and
+in play.
 """
 
 from __future__ import annotations
@@ -34,9 +35,10 @@ _VALUE_UNITS: Final = 64
 class Outputs(NamedTuple):
     """Outputs of the network for L positions, each from the view of its side to move.
 
-    policy_logits: [L, A], A = n*n + 1, the pass last and always 0. value_logits: [L], 2 artanh(value) for values in [-1, 1]; if the
-    value is the outcome alone, the logit of the probability of winning. ownership_logits: [L, n*n], logits of the probability that a
-    square holds an own disc at the end.
+    policy_logits: [L, A], A = n*n + 1, the pass last and always 0. value_logits: [L], 2
+    artanh(value) for values in [-1, 1]; if the value is the outcome alone, the logit of the
+    probability of winning. ownership_logits: [L, n*n], logits of the probability that a square
+    holds an own disc at the end.
     """
 
     policy_logits: Tensor
@@ -48,7 +50,8 @@ class Outputs(NamedTuple):
 class Architecture:
     """Size of a network, and the meaning of its value. Raises `ValueError` for an impossible one.
 
-    margin_share: share of the final disc difference in the value, see `agents.search.mcts.SearchSettings`.
+    margin_share: share of the final disc difference in the value, see
+    `agents.search.mcts.SearchSettings`.
     """
 
     board_size: int = 8

@@ -23,7 +23,8 @@ from othello_env.squares import BOARD_SIZES, format_square
 def play_game(black: Agent, white: Agent, start: Position, *, rng: np.random.Generator, write: Callable[[str], None]) -> Game:
     """Play one game and write each move and pass; at the end the position and the transcript, whatever ended the game.
 
-    Returns the game, unfinished if a person has quit. Raises `AgentError` where an agent gives no legal move.
+    Returns the game, unfinished if a person has quit. Raises `AgentError` where an agent gives no
+    legal move.
     """
     position, moves = start.resolve_pass(), list[int]()
     try:

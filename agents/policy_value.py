@@ -20,12 +20,14 @@ from agents.search.leaf import Evaluation
 from agents.search.mcts import MCTSAgent, SearchSettings
 from othello_env.batch import PositionBatch
 
-# On a GPU PyTorch rounds the factors in float32 convolutions to TF32, unless `torch.backends.cudnn` is set otherwise.
+# On a GPU PyTorch rounds the factors in float32 convolutions to TF32, unless `torch.backends.cudnn`
+# is set otherwise.
 Precision = Literal["float32", "bfloat16", "auto"]
 
 _DTYPES: Final = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 
-# Maximum number of positions per call of the network; on a CPU enough to occupy the cores, and few enough for their caches.
+# Maximum number of positions per call of the network; on a CPU enough to occupy the cores, and few
+# enough for their caches.
 _CPU_BATCH: Final = 1024
 _CUDA_BATCH: Final = 16384
 
@@ -34,7 +36,8 @@ _SIMULATIONS_PER_CONSIDERED: Final = 8
 _FEWEST_CONSIDERED: Final = 4
 _MOST_CONSIDERED: Final = 16
 
-# Benchmark of `fastest_dtype`: rounds, calls per round, positions per call, and the speedup from which on bfloat16 is used.
+# Benchmark of `fastest_dtype`: rounds, calls per round, positions per call, and the speedup from
+# which on bfloat16 is used.
 _TRIALS: Final = 8
 _CALLS: Final = 3
 _CPU_TRIAL: Final = 128
@@ -46,7 +49,8 @@ _WORTHWHILE: Final = 1.15
 def fastest_dtype(architecture: Architecture, device: torch.device) -> torch.dtype:
     """Return bfloat16 if a short benchmark on this machine shows that it makes the network clearly faster, otherwise float32.
 
-    The two alternate, and the best time of each counts, so that other load on the machine seldom changes the result.
+    The two alternate, and the best time of each counts, so that other load on the machine seldom
+    changes the result.
     """
     n, size = architecture.board_size, _CPU_TRIAL if device.type == "cpu" else _CUDA_TRIAL
     with torch.random.fork_rng(devices=[]):  # leaves the generator as it was
@@ -151,9 +155,10 @@ class PolicyValueAgent:
 def play_settings(simulations: int, *, margin_share: float) -> SearchSettings:
     """Return the settings of a search outside training: without noise. margin_share: that of the network.
 
-    The search considers one root move per eight simulations, at least 4 and at most 16: with few simulations it searches fewer moves
-    deeper. Measured with 32 simulations and a network of the hour preset, 400 games each, +-.045: considering 16, 4 and 2 moves scored
-    .705, .761 and .609 against CoCMAES-4+2x2, and .828, .853 and .790 against SWH.
+    The search considers one root move per eight simulations, at least 4 and at most 16: with few
+    simulations it searches fewer moves deeper. Measured with 32 simulations and a network of the
+    hour preset, 400 games each, +-.045: considering 16, 4 and 2 moves scored .705, .761 and .609
+    against CoCMAES-4+2x2, and .828, .853 and .790 against SWH.
     """
     considered = min(max(_FEWEST_CONSIDERED, simulations // _SIMULATIONS_PER_CONSIDERED), _MOST_CONSIDERED)
     return SearchSettings(

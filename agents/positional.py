@@ -1,7 +1,8 @@
 """Weighted disc counters: the value of a position is the sum of the weights of own discs minus that of the opponent's discs.
 
-The published tables are the classic opponents in the literature on learning Othello, used one move ahead with ties broken at random.
-They are for the 8x8 board. Smaller boards use the weights near its corners, so that corners and edges keep theirs.
+The published tables are the classic opponents in the literature on learning Othello, used one move
+ahead with ties broken at random. They are for the 8x8 board. Smaller boards use the weights near
+its corners, so that corners and edges keep theirs.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ def _mirrored(*quadrant: tuple[float, float, float, float]) -> npt.NDArray[np.fl
 
 
 TABLES: Final[dict[Table, npt.NDArray[np.float32]]] = {
-    # The "standard weighted heuristic" of Yoshioka, Ishii and Ito (1999), the anchor of Lucas and Runarsson's Othello League.
+    # The "standard weighted heuristic" of Yoshioka, Ishii and Ito (1999), the anchor of Lucas and
+    # Runarsson's Othello League.
     "swh": _mirrored(
         (1.00, -0.25, 0.10, 0.05),
         (-0.25, -0.25, 0.01, 0.01),
@@ -36,7 +38,8 @@ TABLES: Final[dict[Table, npt.NDArray[np.float32]]] = {
     ),
     # HEUR of van der Ree and Wiering (2013): the same table times 100, slightly altered.
     "heur": _mirrored((100, -25, 10, 5), (-25, -25, 2, 2), (10, 2, 5, 1), (5, 2, 1, 2)),
-    # BENCH of van der Ree and Wiering (2013): learned by Lucas and Runarsson (2006), scaled and rounded; not symmetric.
+    # BENCH of van der Ree and Wiering (2013): learned by Lucas and Runarsson (2006), scaled and
+    # rounded; not symmetric.
     "bench": np.array(
         [
             [80, -26, 24, -1, -5, 28, -18, 76],

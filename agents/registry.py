@@ -1,9 +1,10 @@
 """Construction of agents from specs: `make_agent("positional:table=bench")`.
 
-A spec is the name of an agent, then after a colon its file, if it takes one, and its `parameter=value` entries, separated by commas:
-`league:players/best.txt,view=black`. The name of the file may contain commas and equals signs. The signature of an agent's builder
-defines the parameters. `factory:my_package.agents:make` calls a function of the user's, see `_factory`. `gtp:COMMAND` and
-`nboard:COMMAND` start another program, see `agents.external`.
+A spec is the name of an agent, then after a colon its file, if it takes one, and its
+`parameter=value` entries, separated by commas: `league:players/best.txt,view=black`. The name of
+the file may contain commas and equals signs. The signature of an agent's builder defines the
+parameters. `factory:my_package.agents:make` calls a function of the user's, see `_factory`.
+`gtp:COMMAND` and `nboard:COMMAND` start another program, see `agents.external`.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ from agents.random_agent import RandomAgent
 from othello_env.agent import describe_error
 from othello_env.command import one_line
 
-# Trained networks of the repository. The card beside each (`.json`) says how it was trained and how well it plays.
+# Trained networks of the repository. The card beside each (`.json`) says how it was trained and how
+# well it plays.
 WEIGHTS: Final = Path(__file__).parent / "weights"
 SHIPPED_NTUPLE: Final = WEIGHTS / "ntuple.safetensors"
 SHIPPED_POLICY_VALUE: Final = WEIGHTS / "policy_value.safetensors"
@@ -61,7 +63,8 @@ def _policy_value(
 def _factory(function: str) -> Agent:
     """Return the agent that a user's function makes. function: "module:name"; it is called without arguments.
 
-    The module is imported from Python's path, to which the current folder is added. Raises `ValueError` for whatever goes wrong there.
+    The module is imported from Python's path, to which the current folder is added. Raises
+    `ValueError` for whatever goes wrong there.
     """
     module_name, _, name = function.partition(":")
     if not all(part.isidentifier() for part in (*module_name.split("."), *name.split("."))):
@@ -151,7 +154,8 @@ def _mcts(
 # Parameters that come first in a spec, where their name may be left out.
 _FIRST: Final = ("file", "function", "command")
 
-# Words that are less similar than this ratio of difflib are not suggested for one another ("gpu" and "cpu" have 0.67).
+# Words that are less similar than this ratio of difflib are not suggested for one another ("gpu"
+# and "cpu" have 0.67).
 _SIMILAR: Final = 0.7
 
 _TYPE_NAMES: Final = {int: "an integer", float: "a number"}
@@ -176,8 +180,8 @@ _BUILDERS: Final[dict[str, Callable[..., Agent]]] = {
 def make_agent(spec: str) -> Agent:
     """Build the agent of a spec, such as "random", "positional:table=bench", "ntuple:FILE", "league:FILE,view=mover".
 
-    Raises `AgentSpecError` for an unknown name, parameter or value, a missing or damaged file, a missing library, and a factory that
-    fails.
+    Raises `AgentSpecError` for an unknown name, parameter or value, a missing or damaged file, a
+    missing library, and a factory that fails.
     """
     name, _, rest = spec.partition(":")
     try:

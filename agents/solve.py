@@ -38,8 +38,8 @@ class _Task:
 class _Check:
     """The result of solving one position.
 
-    score, best_square: None where the search was stopped; best_square also for a game that is over. wrong_moves: the moves whose score
-    in the file differs, with the score found.
+    score, best_square: None where the search was stopped; best_square also for a game that is over.
+    wrong_moves: the moves whose score in the file differs, with the score found.
     """
 
     entry: ObfEntry
@@ -104,7 +104,8 @@ def _check(solver: Solver, entry: ObfEntry, *, moves: bool, seconds: float | Non
 
 def _read(file: str, scoring: Scoring, on_error: Callable[[RecordFormatError], object] | None) -> list[_Task]:
     """Read the positions of a file. on_error: see `read_obf`. Raises `OSError` or `RecordFormatError`."""
-    # Comments may be in any encoding. Elsewhere a byte that is not UTF-8 is reported with its place, like any other wrong character.
+    # Comments may be in any encoding. Elsewhere a byte that is not UTF-8 is reported with its
+    # place, like any other wrong character.
     with Path(file).open(encoding="utf-8-sig", errors="replace") as lines:
         entries = read_obf(lines, file, scoring=scoring, on_error=on_error)
         return [_Task(file, number, entry) for number, entry in enumerate(entries, 1)]

@@ -33,7 +33,8 @@ def write_weights(path: Path, kind: str, *, tensors: dict[str, npt.NDArray[Any]]
 def read_weights(path: Path, kind: str) -> tuple[dict[str, npt.NDArray[Any]], dict[str, Any]]:
     """Read the tensors and the description that `write_weights` wrote.
 
-    Raises `CheckpointError` if the file is missing, damaged, or holds another kind or format version.
+    Raises `CheckpointError` if the file is missing, damaged, or holds another kind or format
+    version.
     """
     from safetensors import SafetensorError, safe_open
 

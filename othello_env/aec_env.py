@@ -40,41 +40,51 @@ class raw_env(AECEnv[str, Observation, int]):  # noqa: N801  (PettingZoo's name)
     """Othello for two agents: "player_0" plays black and moves first, "player_1" plays white.
 
     Arguments:
-        render_mode: None; "ansi" for the board as text from `render()`; "rgb_array" for a picture, (512, 512, 3) uint8; "human" for a
-            window that follows the game.
+        render_mode: None; "ansi" for the board as text from `render()`; "rgb_array" for a picture,
+            (512, 512, 3) uint8; "human" for a window that follows the game.
         board_size: 4, 6 or 8 squares along a side (n below).
-        auto_pass: True: an agent that cannot move is skipped, so the other may act several times in a row. False: agents alternate
-            strictly, and the pass is the only action of an agent that cannot move.
-        reward: "outcome" or "disc_difference", or a function from the final `Position` to Black's reward.
-        scoring: what "disc_difference" counts: "discs" on the board, or also the "empties_to_winner".
-        channels, dtype, legal_plane, flat: layout of the observation, see `ObservationFormat`; the defaults are below.
+        auto_pass: True: an agent that cannot move is skipped, so the other may act several times in
+            a row. False: agents alternate strictly, and the pass is the only action of an agent
+            that cannot move.
+        reward: "outcome" or "disc_difference", or a function from the final `Position` to Black's
+            reward.
+        scoring: what "disc_difference" counts: "discs" on the board, or also the
+            "empties_to_winner".
+        channels, dtype, legal_plane, flat: layout of the observation, see `ObservationFormat`; the
+            defaults are below.
 
-    Observation, of any agent at any time: {"observation": (n, n, 2) int8, "action_mask": (n * n + 1,) int8}. Plane 0 holds the
-    observing agent's discs and plane 1 the other's; row 0 is rank 1, column 0 is file a. The mask is 1 for the actions that the
-    agent may choose now; it is all zero for an agent that is not to act. Once the game is over the mask of the agent selected
-    has its one 1 at the pass, so a masked softmax is never over nothing.
+    Observation, of any agent at any time: {"observation": (n, n, 2) int8, "action_mask": (n * n +
+    1,) int8}. Plane 0 holds the observing agent's discs and plane 1 the other's; row 0 is rank 1,
+    column 0 is file a. The mask is 1 for the actions that the agent may choose now; it is all zero
+    for an agent that is not to act. Once the game is over the mask of the agent selected has its
+    one 1 at the pass, so a masked softmax is never over nothing.
 
-    Action: `Discrete(n * n + 1)`, the squares row by row (a1 = 0, h8 = 63), then the pass (64). An array or tensor with one integer
-    element is an action, too. A pass is legal only without `auto_pass`, where no square is. An illegal action raises
-    `IllegalMoveError` here and leaves the state unchanged; `env()` ends the game instead, with -1.0 for the agent that chose it,
-    -(n * n) with "disc_difference", and 0.0 for the other.
+    Action: `Discrete(n * n + 1)`, the squares row by row (a1 = 0, h8 = 63), then the pass (64). An
+    array or tensor with one integer element is an action, too. A pass is legal only without
+    `auto_pass`, where no square is. An illegal action raises `IllegalMoveError` here and leaves the
+    state unchanged; `env()` ends the game instead, with -1.0 for the agent that chose it, -(n * n)
+    with "disc_difference", and 0.0 for the other.
 
-    Reward: 0.0 until the game ends, then for both agents in the same step, adding up to zero: with "outcome" 1.0 for the winner,
-    -1.0 for the loser, 0.0 for a draw; with "disc_difference" own discs minus the other's, unscaled.
+    Reward: 0.0 until the game ends, then for both agents in the same step, adding up to zero: with
+    "outcome" 1.0 for the winner, -1.0 for the loser, 0.0 for a draw; with "disc_difference" own
+    discs minus the other's, unscaled.
 
     End: both agents terminate as soon as neither side can move. The rules never truncate.
 
-    Infos, the same for both agents: "ply", number of discs placed since `reset`; "passed", 1 if the last event since `reset` is a pass;
-    "to_move", 0 for black and 1 for white.
+    Infos, the same for both agents: "ply", number of discs placed since `reset`; "passed", 1 if the
+    last event since `reset` is a pass; "to_move", 0 for black and 1 for white.
 
-    Reset options: "position", a `Position` or its text, to start from; "moves", a transcript such as "f5d6", or squares as numbers or
-    names, to play first; "random_plies", number of random moves to play then, drawn with the seed. They may be combined. A bad value
-    raises `ValueError` and leaves the state unchanged; an unknown key is ignored with a warning. A start position may be one in which
+    Reset options: "position", a `Position` or its text, to start from; "moves", a transcript such
+    as "f5d6", or squares as numbers or names, to play first; "random_plies", number of random moves
+    to play then, drawn with the seed. They may be combined. A bad value raises `ValueError` and
+    leaves the state unchanged; an unknown key is ignored with a warning. A start position may be
+    one in which
     the game is over: the agents are then terminated from the start, with their rewards.
 
-    Search and copies: `position` is the current `Position`, immutable, the cheap object to search from. `clone()`, and `get_state()`
-    with `set_state()`, keep the whole state at every moment, as do `copy.deepcopy` and `pickle` (of a reward function too, if it
-    can be pickled). Whatever raises, Ctrl-C included, leaves the state unchanged.
+    Search and copies: `position` is the current `Position`, immutable, the cheap object to search
+    from. `clone()`, and `get_state()` with `set_state()`, keep the whole state at every moment, as
+    do `copy.deepcopy` and `pickle` (of a reward function too, if it can be pickled). Whatever
+    raises, Ctrl-C included, leaves the state unchanged.
 
     Version history: v0, the first.
     """
@@ -159,7 +169,8 @@ class raw_env(AECEnv[str, Observation, int]):  # noqa: N801  (PettingZoo's name)
     def step(self, action: int | None) -> None:
         """Play the action of the agent selected; for an agent that is done, None takes it out.
 
-        Raises `IllegalMoveError` for an illegal action, `TypeError` for one that is not an integer; the state is unchanged then.
+        Raises `IllegalMoveError` for an illegal action, `TypeError` for one that is not an integer;
+        the state is unchanged then.
         """
         agent = self.agent_selection
         if self.terminations[agent] or self.truncations[agent]:
@@ -175,7 +186,8 @@ class raw_env(AECEnv[str, Observation, int]):  # noqa: N801  (PettingZoo's name)
     def _enter(self, position: Position, move: int | None, *, ply: int, passed: bool, changes: dict[str, Any]) -> None:
         """Take over a position. changes: further new values of attributes; it is added to.
 
-        All attributes change at once, in one call that Ctrl-C cannot interrupt, after everything that may fail.
+        All attributes change at once, in one call that Ctrl-C cannot interrupt, after everything
+        that may fail.
         """
         side = position.side_to_move
         info = {"ply": ply, "passed": int(passed), "to_move": side}
@@ -196,7 +208,8 @@ class raw_env(AECEnv[str, Observation, int]):  # noqa: N801  (PettingZoo's name)
     def end_with_illegal_move(self) -> None:
         """End the game as lost for the agent selected, as PettingZoo's `TerminateIllegalWrapper` does.
 
-        Both agents are terminated and truncated; the agent selected gets `illegal_reward`, the other 0.0. The position stays.
+        Both agents are terminated and truncated; the agent selected gets `illegal_reward`, the
+        other 0.0. The position stays.
         """
         loser = self.agent_selection
         rewards = {**dict.fromkeys(AGENTS, 0.0), loser: self.illegal_reward}
@@ -282,7 +295,8 @@ class raw_env(AECEnv[str, Observation, int]):  # noqa: N801  (PettingZoo's name)
         self._renderer.close()
 
 
-# The state of a game: its keys in `get_state`, and the attributes. All but the last three are PettingZoo's.
+# The state of a game: its keys in `get_state`, and the attributes. All but the last three are
+# PettingZoo's.
 _STATE: Final = {
     "agents": "agents",
     "agent_selection": "agent_selection",
@@ -337,9 +351,11 @@ def _find_misfit(state: Mapping[str, Any], board_size: int, *, auto_pass: bool) 
 class GuardedEnv(OrderEnforcingWrapper[str, Observation, int]):
     """Wrapper that `env()` puts around `raw_env`: PettingZoo's three wrappers for board games in one, at a fraction of their cost.
 
-    Like `OrderEnforcingWrapper` it refuses use before `reset` (or `set_state`); like `AssertOutOfBoundsWrapper` it refuses, with an
-    `AssertionError`, what is not in the action space; like `TerminateIllegalWrapper` it ends the game at an illegal action, which
-    costs the agent that chose it -1 and the other nothing. Legality comes from the position, not from a mask that the user holds.
+    Like `OrderEnforcingWrapper` it refuses use before `reset` (or `set_state`); like
+    `AssertOutOfBoundsWrapper` it refuses, with an `AssertionError`, what is not in the action
+    space; like `TerminateIllegalWrapper` it ends the game at an illegal action, which costs the
+    agent that chose it -1 and the other nothing. Legality comes from the position, not from a mask
+    that the user holds.
     """
 
     env: raw_env

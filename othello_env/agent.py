@@ -21,7 +21,8 @@ AgentFault = Literal["error", "invalid output", "illegal move"]
 class Agent(Protocol):
     """Chooses moves. One protocol serves one game and thousands: a single game is a batch of one.
 
-    An agent that can play on one board size only has, besides the members below, the attribute `board_size`, see `check_board_size`.
+    An agent that can play on one board size only has, besides the members below, the attribute
+    `board_size`, see `check_board_size`.
     """
 
     @property
@@ -40,8 +41,9 @@ class Agent(Protocol):
 class AgentError(ValueError):
     """An agent gave no legal moves.
 
-    reason: see `AgentFault`. detail: the message without the agent's name. rows: indices of the positions with an illegal move, empty for
-    other reasons. moves: the answer, [B] int64, where it could be read.
+    reason: see `AgentFault`. detail: the message without the agent's name. rows: indices of the
+    positions with an illegal move, empty for other reasons. moves: the answer, [B] int64, where it
+    could be read.
     """
 
     def __init__(
@@ -101,8 +103,9 @@ def describe_move(move: int, position: Position) -> str:
 def check_board_size(agent: Agent, board_size: int) -> None:
     """Raise `ValueError` if an agent cannot play on boards of this size.
 
-    An agent that can play on one size only has an attribute `board_size`, an integer. Agents without it, or with None, play on all.
-    Whatever lets agents play calls this before the first game.
+    An agent that can play on one size only has an attribute `board_size`, an integer. Agents
+    without it, or with None, play on all. Whatever lets agents play calls this before the first
+    game.
     """
     only = getattr(agent, "board_size", None)
     if only is not None and only != board_size:

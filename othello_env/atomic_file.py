@@ -14,8 +14,10 @@ from typing import Any
 def open_atomically(path: Path, mode: str = "wb", **options: Any) -> Iterator[Any]:
     """Open a file for writing whose content appears at `path` when the `with` block ends without an error.
 
-    Until then the path keeps its old content. The data go to a temporary file in the same folder, which is closed before it replaces
-    the old one: Windows does not rename an open file. An error removes the temporary file. mode, options: as for `open`.
+    Until then the path keeps its old content. The data go to a temporary file in the same folder,
+    which is closed before it replaces
+    the old one: Windows does not rename an open file. An error removes the temporary file. mode,
+    options: as for `open`.
     """
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".partial")
     temporary = Path(name)

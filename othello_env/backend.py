@@ -1,9 +1,10 @@
 """The choice between NumPy and the same kernel compiled with numba. The results are identical.
 
-numba is used where it is installed (extra `[fast]`). It is imported when a batch of at least `WORTHWHILE` rows, a deep perft, or the
-`WORTHWHILE_MOVES`-th move of single positions first needs it, because that takes most of a second; from then on it serves batches of
-every size, and single positions from the `WORTHWHILE_MOVES`-th move on. The environment variable
-`OTHELLO_ENV_COMPILED=0` or `use_numpy()` switch it off, `OTHELLO_ENV_THREADS` limits its threads.
+numba is used where it is installed (extra `[fast]`). It is imported when a batch of at least
+`WORTHWHILE` rows, a deep perft, or the `WORTHWHILE_MOVES`-th move of single positions first needs
+it, because that takes most of a second; from then on it serves batches of every size, and single
+positions from the `WORTHWHILE_MOVES`-th move on. The environment variable `OTHELLO_ENV_COMPILED=0`
+or `use_numpy()` switch it off, `OTHELLO_ENV_THREADS` limits its threads.
 """
 
 from __future__ import annotations
@@ -110,8 +111,9 @@ def run_rows(
 ) -> None:
     """Call a compiled function that handles each row alone; where there are many rows, on parts of them at the same time.
 
-    arrays: [B, ...] each. The function gets the same part of each, then the settings. rows_per_thread: the fewest rows that are
-    worth a thread; by default as many as take some nanoseconds each.
+    arrays: [B, ...] each. The function gets the same part of each, then the settings.
+    rows_per_thread: the fewest rows that are worth a thread; by default as many as take some
+    nanoseconds each.
     """
     num_rows = len(arrays[0])
     num_parts = min(num_threads(), num_rows // (rows_per_thread or _ROWS_PER_THREAD))

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 IntArray = npt.NDArray[np.integer]
 BoolArray = npt.NDArray[np.bool_]
 
-# Rows handled at a time: the kernel's temporary arrays of this many words stay in a core's second-level cache.
+# Rows handled at a time: the kernel's temporary arrays of this many words stay in a core's
+# second-level cache.
 CHUNK: Final = 8192
 
 
@@ -32,8 +33,9 @@ CHUNK: Final = 8192
 def _keep_freed_memory() -> None:
     """Have glibc keep the memory that the kernel's temporary arrays free as fast as they are made.
 
-    It hands such memory back to the system and faults it in again each time, at half of the speed, until a program has once freed a block
-    of the largest size that it adapts to. This frees one: nothing is touched, so it takes microseconds and no memory.
+    It hands such memory back to the system and faults it in again each time, at half of the speed,
+    until a program has once freed a block of the largest size that it adapts to. This frees one:
+    nothing is touched, so it takes microseconds and no memory.
     """
     np.empty(31 << 20, dtype=np.uint8)
 
@@ -42,8 +44,9 @@ def _keep_freed_memory() -> None:
 class Afterstates:
     """All positions that one move leads to, before the reply, for a batch of positions.
 
-    One entry an afterstate, sorted by row and then by square, N in all. rows [N]: the row of the batch. squares [N]: the move.
-    own, opp [N] uint64: discs of the side that made the move, and of the other side, after it. side [N] uint8: who made it.
+    One entry an afterstate, sorted by row and then by square, N in all. rows [N]: the row of the
+    batch. squares [N]: the move. own, opp [N] uint64: discs of the side that made the move, and of
+    the other side, after it. side [N] uint8: who made it.
     """
 
     rows: npt.NDArray[np.int64]
@@ -75,13 +78,17 @@ _DTYPES: Final = tuple(np.dtype(name) for name in ("uint64", "uint64", "uint8", 
 class PositionBatch:
     """B positions of one board size; `step` plays one move in each, with automatic passes.
 
-    own, opp: [B] uint64, discs of the side to move and of the other side. side_to_move: [B] uint8, 0 black, 1 white.
-    legal_moves: [B] uint64, the squares where the side to move may place a disc. is_over: [B] bool, neither side can move.
+    own, opp: [B] uint64, discs of the side to move and of the other side. side_to_move: [B] uint8,
+    0 black, 1 white.
+    legal_moves: [B] uint64, the squares where the side to move may place a disc. is_over: [B] bool,
+    neither side can move.
 
-    With `auto_pass` (the default) a side without a move is skipped, so that `legal_moves` is empty exactly where the game is
-    over. Without it such a row stays with the side that must pass, and the pass is its one legal move.
+    With `auto_pass` (the default) a side without a move is skipped, so that `legal_moves` is empty
+    exactly where the game is over. Without it such a row stays with the side that must pass, and
+    the pass is its one legal move.
 
-    The arrays are the batch itself: they change with `step` and `reset`, which alone should change them. Copy what is to stay.
+    The arrays are the batch itself: they change with `step` and `reset`, which alone should change
+    them. Copy what is to stay.
     """
 
     __slots__ = (*_ARRAYS, "auto_pass", "board_size")
@@ -217,8 +224,8 @@ class PositionBatch:
     def observe(self, **layout: Unpack[ObservationOptions]) -> Observation:
         """Return the observations of the sides to move, in new arrays.
 
-        {"observation": [B, n, n, 2] int8, own discs and the other side's, "action_mask": `legal_action_mask()`}. layout: see
-        `ObservationFormat`.
+        {"observation": [B, n, n, 2] int8, own discs and the other side's, "action_mask":
+        `legal_action_mask()`}. layout: see `ObservationFormat`.
         """
         check_arguments("PositionBatch.observe", PositionBatch.observe, layout, ObservationOptions)
         return ObservationFormat(self.board_size, **layout).observe_batch(self.own, self.opp, self.legal_moves)
@@ -230,9 +237,10 @@ class PositionBatch:
     def step(self, squares: npt.ArrayLike, rows: IntArray | None = None) -> None:
         """Play one move in each row, or in each of the given rows, with automatic passes.
 
-        squares: [B] integers, in each row a legal square; the pass where nothing else is legal, which is a move only without
-        `auto_pass` and leaves rows that are over as they are. rows: [R] different indices; `squares` is [R] then. Raises
-        `IllegalMoveError` with the first wrong row, before anything has changed.
+        squares: [B] integers, in each row a legal square; the pass where nothing else is legal,
+        which is a move only without `auto_pass` and leaves rows that are over as they are. rows:
+        [R] different indices; `squares` is [R] then. Raises `IllegalMoveError` with the first wrong
+        row, before anything has changed.
         """
         compiled = backend.compiled(len(self) if rows is None else len(rows))
         if compiled is not None and self._step_compiled(compiled, squares, rows):
@@ -322,7 +330,8 @@ class PositionBatch:
     def reset(self, rows: IntArray | BoolArray, positions: PositionBatch | None = None) -> None:
         """Put the start position, or `positions` in their order, into the given rows: indices or a boolean mask.
 
-        Raises `ValueError` where `positions` are not as many as `rows`, or of another board size, or rows are named wrongly.
+        Raises `ValueError` where `positions` are not as many as `rows`, or of another board size,
+        or rows are named wrongly.
         """
         indices = self._row_indices(rows)
         if positions is None:

@@ -1,12 +1,16 @@
 """The rules kernel: legal moves and flips on bitboards.
 
-A bitboard is a set of squares, bit `s` for square `s` (a1 is the lowest bit). The kernel is written once, over the operators
+A bitboard is a set of squares, bit `s` for square `s` (a1 is the lowest bit). The kernel is written
+once, over the operators
 `& | ^ << >>`, so the same lines serve Python ints (one position), `uint64` arrays (a batch, elementwise) and compiled code.
-It speaks of `own` (the side to move) and `opp`; it knows no colours. Boards of 4x4, 6x6 and 8x8 squares fit one 64-bit word.
+It speaks of `own` (the side to move) and `opp`; it knows no colours. Boards of 4x4, 6x6 and 8x8
+squares fit one 64-bit word.
 
-Both functions let discs of one side spread along the four lines through a square, over the other side's discs only. A line
-shift moves every square by one step: 1 along the row, `n` along the column, `n - 1` and `n + 1` along the diagonals. Steps that
-have a sideways part may not leave the board at one edge and come back at the other, so they spread over inner columns only.
+Both functions let discs of one side spread along the four lines through a square, over the other
+side's discs only. A line
+shift moves every square by one step: 1 along the row, `n` along the column, `n - 1` and `n + 1`
+along the diagonals. Steps that have a sideways part may not leave the board at one edge and come
+back at the other, so they spread over inner columns only.
 """
 
 from __future__ import annotations
@@ -37,8 +41,9 @@ Line = tuple[Any, Any, Any]
 class Geometry(NamedTuple):
     """A board's lines and squares, as ints or as zero-dimensional arrays.
 
-    lines: for each of the four lines through a square one step along it, two steps, and the squares that a chain of outflanked
-    discs may use. longest: the most discs that such a chain can have, n - 2.
+    lines: for each of the four lines through a square one step along it, two steps, and the squares
+    that a chain of outflanked discs may use. longest: the most discs that such a chain can have, n
+    - 2.
     """
 
     lines: tuple[Line, ...]
@@ -113,8 +118,8 @@ def line_flips(own: Bits, opp: Bits, move: Bits, line: Line, longest: int) -> Bi
 def legal_moves(own: Bits, opp: Bits, n: int) -> Bits:
     """The empty squares where a disc of `own` would outflank at least one disc of `opp`.
 
-    own, opp: discs of the side to move and of the other side, on an n x n board; int, or uint64 of any shape. Returns the same
-    type. Nothing is checked.
+    own, opp: discs of the side to move and of the other side, on an n x n board; int, or uint64 of
+    any shape. Returns the same type. Nothing is checked.
     """
     lines, full, longest = INT_GEOMETRY[n] if isinstance(own, int) else _WORD_GEOMETRY[n]
     moves: Bits = own & opp  # the empty set, of the right type and shape
@@ -127,7 +132,8 @@ def legal_moves(own: Bits, opp: Bits, n: int) -> Bits:
 def flips(own: Bits, opp: Bits, move: Bits, n: int) -> Bits:
     """The discs of `opp` that turn over when `own` plays on the square in `move`; empty where the move is illegal.
 
-    own, opp: as in `legal_moves`. move: one empty square an element, or 0 for none. Returns the same type.
+    own, opp: as in `legal_moves`. move: one empty square an element, or 0 for none. Returns the
+    same type.
     """
     lines, _, longest = INT_GEOMETRY[n] if isinstance(own, int) else _WORD_GEOMETRY[n]
     flipped = own & opp  # the empty set, of the right type and shape
@@ -143,9 +149,9 @@ PlayMove = Callable[[int, int, int, int], tuple[int, int, int, int]]
 def play_move(own: int, opp: int, square: int, n: int) -> tuple[int, int, int, int]:
     """Play a legal move on one board, and pass for a side that has no move.
 
-    own, opp: discs of the side to move and of the other side. Returns discs of the side to move next and of the other side, the legal
-    moves, and 1 if the side to move has changed, 0 if the same side moves again. Legal moves are 0 only where the game is over. Nothing
-    is checked.
+    own, opp: discs of the side to move and of the other side. Returns discs of the side to move
+    next and of the other side, the legal moves, and 1 if the side to move has changed, 0 if the
+    same side moves again. Legal moves are 0 only where the game is over. Nothing is checked.
     """
     placed = 1 << square
     placed |= flips(own, opp, placed, n)
@@ -205,7 +211,8 @@ for _byte in range(256):
 def sample_squares(bits: BitboardArray, rng: np.random.Generator) -> npt.NDArray[np.uint8]:
     """One square of each set, all squares of the set equally likely; 64 for the empty set.
 
-    bits: [B] uint64. Returns [B] uint8. Takes 32 random bits an element, so the chances differ by less than 2**-26.
+    bits: [B] uint64. Returns [B] uint8. Takes 32 random bits an element, so the chances differ by
+    less than 2**-26.
     """
     return pick_squares(bits, rng.integers(1 << 32, size=bits.shape, dtype=np.uint32))
 
@@ -219,7 +226,8 @@ def pick_squares(bits: BitboardArray, random_words: npt.NDArray[np.uint32]) -> n
     rank = random_words.astype(np.uint64)
     rank *= prefix >> 56
     rank >>= 32
-    # The top bit of byte i says: the first i + 1 bytes hold no more than `rank` squares. Their number is the byte to look in.
+    # The top bit of byte i says: the first i + 1 bytes hold no more than `rank` squares. Their
+    # number is the byte to look in.
     before = ((rank * 0x0101010101010101 | 0x8080808080808080) - prefix) & 0x8080808080808080
     before >>= 7
     before *= 0x0101010101010101
@@ -236,7 +244,8 @@ def pick_squares(bits: BitboardArray, random_words: npt.NDArray[np.uint32]) -> n
 def unpack(bits: BitboardArray, num_squares: int = 64) -> npt.NDArray[np.uint8]:
     """The sets as 0/1 vectors: bits [B] uint64 to [B, num_squares] uint8."""
     octets = np.ascontiguousarray(bits, dtype="<u8").view(np.uint8)
-    # All in one row, which unpackbits does twice as fast as row by row, and twenty times as fast as with its `count`.
+    # All in one row, which unpackbits does twice as fast as row by row, and twenty times as fast as
+    # with its `count`.
     return np.unpackbits(octets, bitorder="little").reshape(-1, 64)[:, :num_squares]
 
 

@@ -1,7 +1,8 @@
 """Shared behavior of all commands: arguments, one-line errors, exit codes, progress, and output that any terminal can show.
 
-A command's `main` runs inside `command(name)`. Exit codes: 0 success, 1 failure while running (a full disk), 2 bad input or a missing
-extra, 130 Ctrl-C, 141 the reader of the output has gone. Standard library only; tqdm draws the progress bars where it is installed.
+A command's `main` runs inside `command(name)`. Exit codes: 0 success, 1 failure while running (a
+full disk), 2 bad input or a missing extra, 130 Ctrl-C, 141 the reader of the output has gone.
+Standard library only; tqdm draws the progress bars where it is installed.
 """
 
 from __future__ import annotations
@@ -81,8 +82,9 @@ def seed(text: str) -> int:
 def command(name: str, *, interrupted: str = "interrupted", note: Callable[[], str] | None = None) -> Iterator[None]:
     """Run a command: every error that a user can cause ends it with one line on standard error and an exit code, see the module.
 
-    name: in front of the message. interrupted: the message after Ctrl-C. note: called after an error or Ctrl-C; its text ends the
-    message, such as where the results so far are. Errors of the program itself (`TypeError`, `AssertionError`) keep their traceback.
+    name: in front of the message. interrupted: the message after Ctrl-C. note: called after an
+    error or Ctrl-C; its text ends the message, such as where the results so far are. Errors of the
+    program itself (`TypeError`, `AssertionError`) keep their traceback.
     Raises `SystemExit` in place of the errors.
     """
     make_output_encodable()
@@ -132,7 +134,8 @@ def one_line(error: BaseException) -> str:
 
 def _exit(name: str, message: str, code: int) -> NoReturn:
     if code == EXIT_BROKEN_PIPE:
-        # Nobody reads the output any more: what is still buffered must not fail again when the interpreter closes it.
+        # Nobody reads the output any more: what is still buffered must not fail again when the
+        # interpreter closes it.
         with suppress(OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     else:
@@ -144,7 +147,8 @@ def _exit(name: str, message: str, code: int) -> NoReturn:
 def explain_import_errors() -> None:
     """Let a command of this process that cannot even be imported end with one line, as `command` does.
 
-    A package calls this in its `__init__`. It changes nothing unless Python is about to run a module of the package (`python -m`).
+    A package calls this in its `__init__`. It changes nothing unless Python is about to run a
+    module of the package (`python -m`).
     """
     if sys.argv[:1] != ["-m"]:  # what Python puts there while it locates the module
         return
@@ -201,7 +205,8 @@ def python_command(module: str, *arguments: str) -> str:
 class Progress:
     """Progress of long work on standard error, with the time left; use it in a `with`. Silent where that is no terminal.
 
-    total: None where it is not known. initial: what was done before. unit: plural noun. description: in front of the line.
+    total: None where it is not known. initial: what was done before. unit: plural noun.
+    description: in front of the line.
     """
 
     def __init__(self, total: float | None, *, unit: str, initial: float = 0, description: str = "", leave: bool = False) -> None:

@@ -1,10 +1,12 @@
 """The rules kernel compiled with numba (extra `[fast]`): the same lines of `bitboard`, a few nanoseconds a position.
 
-Compiled loops that handle one board at a time (perft, search) call `legal_moves` and `flips`. `PositionBatch` calls the loops
-over arrays, where `backend` chooses them; a large batch is cut into parts that run at the same time.
+Compiled loops that handle one board at a time (perft, search) call `legal_moves` and `flips`.
+`PositionBatch` calls the loops over arrays, where `backend` chooses them; a large batch is cut into
+parts that run at the same time.
 
-Compiled code is kept on disk, beside this file or in the user's cache directory, so that only the very first use waits for the
-compiler. The logger "othello_env" says so in one warning, which Python prints to standard error by default.
+Compiled code is kept on disk, beside this file or in the user's cache directory, so that only the
+very first use waits for the compiler. The logger "othello_env" says so in one warning, which Python
+prints to standard error by default.
 """
 
 from __future__ import annotations
@@ -40,7 +42,8 @@ if numba.config.DISABLE_JIT:  # type: ignore[attr-defined, unused-ignore]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-# What compiled functions for one board take and return. numba finds the types; these names say what a value is.
+# What compiled functions for one board take and return. numba finds the types; these names say what
+# a value is.
 Word = Any  # uint64: a set of squares
 Square = Any  # int64: the number of a square
 Int = Any  # int64
@@ -87,8 +90,8 @@ event.register("numba:compile", _notice)  # type: ignore[no-untyped-call, unused
 def kernel(function: Function, *packages: Path) -> Function:
     """Compile a function at its first call, to run without the interpreter's lock, and keep the code on disk if there is a place.
 
-    Code on disk is compiled again after a change in any source file of `othello_env`, of the package that defines the function, or
-    of the given folders.
+    Code on disk is compiled again after a change in any source file of `othello_env`, of the
+    package that defines the function, or of the given folders.
     """
     return _cached(function, *packages, nogil=True)
 
@@ -101,7 +104,8 @@ def _cached(function: Function, *packages: Path, nogil: bool) -> Function:
         _notice.kernels[dispatcher] = False
         return cast("Function", dispatcher)
     _notice.kernels[dispatcher] = True
-    # By itself numba compiles anew when the function's own file has changed, and not when one has whose functions went into it.
+    # By itself numba compiles anew when the function's own file has changed, and not when one has
+    # whose functions went into it.
     folders = Path(__file__).parent, _package_folder(function), *packages
     with suppress(AttributeError):  # the attributes are numba's own and may be named otherwise one day
         index = dispatcher._cache._cache_file
@@ -130,8 +134,8 @@ def inlined(function: Function) -> Function:
 def compiled_function(function: Function) -> Function:
     """Compile a function that compiled functions call, and that is too large to be inlined, or calls itself.
 
-    Each of the calls within itself must give it the same types, so no literals: code for several types crashes when it is loaded
-    from the disk (numba 0.68).
+    Each of the calls within itself must give it the same types, so no literals: code for several
+    types crashes when it is loaded from the disk (numba 0.68).
     """
     return cast("Function", numba.njit(function))
 
@@ -148,8 +152,8 @@ def _leading_zeros(_context: Any, _bits: Any) -> Any:
     return types.int64(types.uint64), lambda _context, builder, _signature, arguments: builder.ctlz(arguments[0], cgutils.false_bit)
 
 
-# For compiled functions only, of one uint64: the number of squares; the number of the lowest square, 64 where there is none; 63
-# minus the number of the highest square, 64 where there is none.
+# For compiled functions only, of one uint64: the number of squares; the number of the lowest
+# square, 64 where there is none; 63 minus the number of the highest square, 64 where there is none.
 popcount: Final[Any] = intrinsic(_popcount)
 leading_zeros: Final[Any] = intrinsic(_leading_zeros)
 lowest_square: Final[Any] = intrinsic(_lowest_square)
@@ -204,8 +208,9 @@ def place(own: Word, opp: Word, move: Word, flipped: Word) -> tuple[Word, Word]:
 def settle(own: Word, opp: Word, geometry: Geometry) -> tuple[Word, Word, Word, bool]:
     """Decide who moves next, for one board in a compiled function: (own, opp, legal moves, passed).
 
-    The side to move passes where it has no legal move and the other side has one; own and opp are then exchanged. The game is over
-    exactly where the legal moves are empty, and then nobody has passed.
+    The side to move passes where it has no legal move and the other side has one; own and opp are
+    then exchanged. The game is over exactly where the legal moves are empty, and then nobody has
+    passed.
     """
     moves = legal_moves(own, opp, geometry)
     if moves == 0:
@@ -241,7 +246,8 @@ def compile_play_move() -> PlayMove:
     return entry
 
 
-# The loops over arrays. LLVM gives them vector instructions only where everything is inlined, indices begin at zero, and a loop
+# The loops over arrays. LLVM gives them vector instructions only where everything is inlined,
+# indices begin at zero, and a loop
 # writes to few arrays: hence the small loops over blocks.
 
 

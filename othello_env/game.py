@@ -17,7 +17,8 @@ from othello_env.squares import PASS_TOKENS, format_square, parse_square, pass_s
 # After this many draws a game of the wanted length that is not over is taken not to exist.
 _RANDOM_TRIES: Final = 100
 
-# One piece of a transcript. A hyphen between two squares separates them, one that stands alone is a pass.
+# One piece of a transcript. A hyphen between two squares separates them, one that stands alone is a
+# pass.
 _PIECE: Final = re.compile(
     r"(?P<space>[\s,]+)|(?P<square>[A-Za-z][0-9])"
     rf"|(?P<pass>(?ai:{'|'.join(PASS_TOKENS)})|(?<!\S)-(?!\S))"
@@ -30,8 +31,8 @@ _PIECE: Final = re.compile(
 class Game:
     """A game, finished or not: the start position and the squares of the discs placed, in order.
 
-    Forced passes are not moves here: they follow from the rules. Raises `IllegalMoveError` with the number of the first move
-    that the rules do not allow.
+    Forced passes are not moves here: they follow from the rules. Raises `IllegalMoveError` with the
+    number of the first move that the rules do not allow.
     """
 
     moves: tuple[int, ...] = ()
@@ -57,8 +58,9 @@ class Game:
     def parse(cls, text: str, start: Position | None = None) -> Game:
         """Read a transcript such as "f5d6c3" or "1. f5 d6 2. c3", in either case, with or without white space and move numbers.
 
-        Written passes (see `PASS_TOKENS`) are accepted where a pass is forced or the game is over, and need not be there. Raises
-        `RecordFormatError` with the character for anything else, `IllegalMoveError` with the number of the move.
+        Written passes (see `PASS_TOKENS`) are accepted where a pass is forced or the game is over,
+        and need not be there. Raises `RecordFormatError` with the character for anything else,
+        `IllegalMoveError` with the number of the move.
         """
         start = start or Position.start()
         written = parse_transcript(text, start.board_size)
@@ -76,8 +78,8 @@ class Game:
     def random(cls, num_plies: int, rng: np.random.Generator, start: Position | None = None) -> Game:
         """Draw a game of `num_plies` moves, each chosen uniformly among the legal ones, that is not over after them.
 
-        Games that end too early are drawn again. Raises `ValueError` for a negative number, at once for more moves than the board has
-        room for, and where 100 draws are all over too early.
+        Games that end too early are drawn again. Raises `ValueError` for a negative number, at once
+        for more moves than the board has room for, and where 100 draws are all over too early.
         """
         num_plies, start = index(num_plies), start or Position.start()
         if num_plies < 0:
@@ -101,8 +103,8 @@ class Game:
     def find_unforced_pass(self, squares: Sequence[int]) -> int | None:
         """Return the index of the first written pass that the rules do not force; None where there is none.
 
-        squares: the moves of this game with written passes between them. A forced pass may be written once or not at all; after
-        the end of the game any number of passes is accepted.
+        squares: the moves of this game with written passes between them. A forced pass may be
+        written once or not at all; after the end of the game any number of passes is accepted.
         """
         is_pass = pass_square(self.start.board_size)
         number, passed = 0, self.start.must_pass
@@ -129,9 +131,10 @@ class Game:
 def parse_transcript(text: str, board_size: int) -> list[tuple[int, int]]:
     """The squares and passes of a transcript, each with the number of its first character, from 1; nothing is played.
 
-    Move numbers count pairs of moves ("1. f5 d6 2. c3") or single moves ("1. f5 d6 3. c3"); passes may count or not. A comma, or a
-    hyphen between two squares, separates moves; a hyphen alone is a pass. Raises `RecordFormatError` with the character for a number
-    that does not count the moves before it, and for whatever else is neither a square of the board, a pass, nor white space.
+    Move numbers count pairs of moves ("1. f5 d6 2. c3") or single moves ("1. f5 d6 3. c3"); passes
+    may count or not. A comma, or a hyphen between two squares, separates moves; a hyphen alone is a
+    pass. Raises `RecordFormatError` with the character for a number that does not count the moves
+    before it, and for whatever else is neither a square of the board, a pass, nor white space.
     """
     squares: list[tuple[int, int]] = []
     num_placed, place = 0, 0
@@ -155,8 +158,8 @@ def parse_transcript(text: str, board_size: int) -> list[tuple[int, int]]:
 def check_move_number(number: int, num_written: int, num_placed: int) -> None:
     """Raise `RecordFormatError` for a move number that does not count the moves before it.
 
-    num_written: written moves before it, passes among them. num_placed: moves before it without passes. Files number pairs of moves
-    or single moves, and count passes or not.
+    num_written: written moves before it, passes among them. num_placed: moves before it without
+    passes. Files number pairs of moves or single moves, and count passes or not.
     """
     due = sorted({num_written // 2 + 1, num_written + 1, num_placed // 2 + 1, num_placed + 1})
     if number not in due:

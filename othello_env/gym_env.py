@@ -37,33 +37,41 @@ if TYPE_CHECKING:
 class OthelloEnv(gymnasium.Env[Any, Any]):
     """One learner against an opponent: the learner only ever sees positions in which it is to act, and ends of games.
 
-    The opponent's moves and everybody's automatic passes happen inside `step` and `reset`, so a side that moves twice in a row
-    needs no attention. A game that the opponent's move ends gives the learner its loss in that same step.
+    The opponent's moves and everybody's automatic passes happen inside `step` and `reset`, so a
+    side that moves twice in a row needs no attention. A game that the opponent's move ends gives
+    the learner its loss in that same step.
 
     Arguments:
         render_mode: None, "ansi", "rgb_array" or "human".
-        opponent: "random" (the default); an agent, an object with `select_moves(positions, rng)`, which gets the position as a
-            `PositionBatch` of one; or a function (observation, mask, rng) -> action, which sees what the learner would see in its place.
-            One that fails, or chooses an illegal action, gives an `AgentError`.
+        opponent: "random" (the default); an agent, an object with `select_moves(positions, rng)`,
+            which gets the position as a `PositionBatch` of one; or a function (observation, mask,
+            rng) -> action, which sees what the learner would see in its place. One that fails, or
+            chooses an illegal action, gives an `AgentError`.
         color: the learner's side: "black", "white", or "random" for one drawn anew for each game.
-        illegal: effect of an illegal action of the learner: "terminate" the game with -1 (-(n * n) with "disc_difference"), "raise" an
-            `IllegalMoveError`, or play a legal one at "random".
-        board_size, auto_pass, reward, scoring, channels, dtype, legal_plane, flat: as in `othello_v0`.
+        illegal: effect of an illegal action of the learner: "terminate" the game with -1 (-(n * n)
+            with "disc_difference"), "raise" an `IllegalMoveError`, or play a legal one at "random".
+        board_size, auto_pass, reward, scoring, channels, dtype, legal_plane, flat: as in
+            `othello_v0`.
 
-    Observation: {"observation": (n, n, 2) int8, "action_mask": (n * n + 1,) int8}, own discs and the opponent's; the layout of
-    the planes follows the options. Action: `Discrete(n * n + 1)`, squares row by row, then the pass; an array or tensor with one integer
-    element is an action, too. At the end of a game the mask has its one 1 at the pass.
+    Observation: {"observation": (n, n, 2) int8, "action_mask": (n * n + 1,) int8}, own discs and
+    the opponent's; the layout of the planes follows the options. Action: `Discrete(n * n + 1)`,
+    squares row by row, then the pass; an array or tensor with one integer element is an action,
+    too. At the end of a game the mask has its one 1 at the pass.
 
-    Reward: of the learner. With "outcome" 1.0, -1.0 or 0.0 at the end, with "disc_difference" own discs minus the other's.
+    Reward: of the learner. With "outcome" 1.0, -1.0 or 0.0 at the end, with "disc_difference" own
+    discs minus the other's.
     Termination: as soon as neither side can move. The rules never truncate.
 
-    Infos: "action_mask", as in the observation; "color", the learner's side, 0 black or 1 white; "ply", number of discs placed since the
-    start position; "illegal", whether the action was. `action_masks()` gives the mask as bool, for Stable-Baselines3.
+    Infos: "action_mask", as in the observation; "color", the learner's side, 0 black or 1 white;
+    "ply", number of discs placed since the start position; "illegal", whether the action was.
+    `action_masks()` gives the mask as bool, for Stable-Baselines3.
 
-    Reset options: those of `othello_v0`, and "color" to override the argument for one game. An unknown key is ignored with a warning. A
-    start position that is over, or whose game ends before the learner's turn, raises `ValueError`: Gymnasium has no way to say so.
+    Reset options: those of `othello_v0`, and "color" to override the argument for one game. An
+    unknown key is ignored with a warning. A start position that is over, or whose game ends before
+    the learner's turn, raises `ValueError`: Gymnasium has no way to say so.
 
-    Whatever raises in `step`, `reset` or `set_state`, Ctrl-C included, leaves the environment, its generator included, unchanged.
+    Whatever raises in `step`, `reset` or `set_state`, Ctrl-C included, leaves the environment, its
+    generator included, unchanged.
     """
 
     metadata: dict[str, Any] = {"render_modes": list(RENDER_MODES), "render_fps": FRAMES_PER_SECOND}  # noqa: RUF012  (Gymnasium's attribute)
@@ -132,8 +140,9 @@ class OthelloEnv(gymnasium.Env[Any, Any]):
     def step(self, action: Any) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
         """Play the learner's action, and the opponent's until the learner is to move again.
 
-        Raises `ValueError` after the end of a game, `TypeError` for an action that is not an integer, `IllegalMoveError` as `illegal`
-        says, `AgentError` for the opponent; the environment is unchanged then.
+        Raises `ValueError` after the end of a game, `TypeError` for an action that is not an
+        integer, `IllegalMoveError` as `illegal` says, `AgentError` for the opponent; the
+        environment is unchanged then.
         """
         game = self._game
         if game.over:
@@ -170,7 +179,8 @@ class OthelloEnv(gymnasium.Env[Any, Any]):
     def _enter(self, game: _State, *, illegal: bool, **changes: Any) -> tuple[Observation, dict[str, Any]]:
         """Take over a game and return the learner's observation and infos. changes: further new values of attributes.
 
-        All attributes change at once, in one call that Ctrl-C cannot interrupt, after everything that may fail.
+        All attributes change at once, in one call that Ctrl-C cannot interrupt, after everything
+        that may fail.
         """
         observation = self._observe(game)
         info = {"action_mask": observation["action_mask"].copy(), "color": game.side, "ply": game.ply, "illegal": illegal}

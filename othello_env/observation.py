@@ -33,11 +33,13 @@ class ObservationOptions(TypedDict, total=False):
 class ObservationFormat:
     """Layout of an observation: {"observation": planes, "action_mask": (n * n + 1,) int8}.
 
-    The planes hold 0 and 1: discs of the observing side, discs of the other side, and with `legal_plane` the squares where the observing
-    side may play now. The mask is 1 for the actions that may be chosen now: the squares row by row, then the pass.
+    The planes hold 0 and 1: discs of the observing side, discs of the other side, and with
+    `legal_plane` the squares where the observing side may play now. The mask is 1 for the actions
+    that may be chosen now: the squares row by row, then the pass.
 
-    channels: "last" for planes of shape (n, n, P), "first" for (P, n, n). dtype: of the planes. flat: True for planes of shape
-    (n * n * P,), in the order of `channels`. Raises `ValueError` for an unknown value.
+    channels: "last" for planes of shape (n, n, P), "first" for (P, n, n). dtype: of the planes.
+    flat: True for planes of shape (n * n * P,), in the order of `channels`. Raises `ValueError` for
+    an unknown value.
     """
 
     board_size: int = 8
@@ -59,7 +61,8 @@ class ObservationFormat:
         object.__setattr__(self, "_sizes", (n * n, planes * n * n, 3 * n * n // 8 + 1))
         shape = (planes, n, n) if self.channels == "first" else (n, n, planes)
         object.__setattr__(self, "shape", (planes * n * n,) if self.flat else shape)
-        # The source of each number of an observation among the bits of own discs, the other's discs, squares to play, pass.
+        # The source of each number of an observation among the bits of own discs, the other's
+        # discs, squares to play, pass.
         by_plane = np.arange(planes * n * n).reshape(planes, n * n)
         order = (by_plane if self.channels == "first" else by_plane.T).ravel()
         object.__setattr__(self, "_order", np.concatenate([order, np.arange(2 * n * n, 3 * n * n + 1)]))
@@ -90,9 +93,10 @@ class ObservationFormat:
     def observe(self, position: Position, side: int, *, to_act: bool, over: bool = False) -> Observation:
         """Return one side's observation of one position, in new arrays.
 
-        side: the observing side. to_act: True if this side is to act; the mask of the other is all zero. over: True if the game has ended,
-        by the rules or otherwise. The mask of the side to act is never all zero: where no square is legal, since it must pass or the game
-        is over, the pass is 1.
+        side: the observing side. to_act: True if this side is to act; the mask of the other is all
+        zero. over: True if the game has ended, by the rules or otherwise. The mask of the side to
+        act is never all zero: where no square is legal, since it must pass or the game is over, the
+        pass is 1.
         """
         squares, mask_start, num_bytes = self._sizes
         own, opp = (position.own, position.opp) if side == position.side_to_move else (position.opp, position.own)
@@ -108,8 +112,8 @@ class ObservationFormat:
     def observe_batch(self, own: BitboardArray, opp: BitboardArray, legal_moves: BitboardArray) -> Observation:
         """Return the observations of the sides to act in B positions, in new arrays: planes [B, ...] and masks [B, n * n + 1].
 
-        own, opp: [B] uint64, discs of the observing side and of the other. legal_moves: [B] uint64, squares where it may play; the mask of
-        a row without any has its one 1 at the pass.
+        own, opp: [B] uint64, discs of the observing side and of the other. legal_moves: [B] uint64,
+        squares where it may play; the mask of a row without any has its one 1 at the pass.
         """
         squares = self.board_size**2
         mask = action_mask(legal_moves, self.board_size)

@@ -13,8 +13,8 @@ from othello_env.squares import PASS_TOKENS
 def parse_game(text: str, *, board_size: int = 8) -> Game:
     """Read a transcript from the start position, or a position, which gives a game without moves.
 
-    Raises `RecordFormatError` for text that is neither and for a position of another board size, `IllegalMoveError` with the number of
-    the move.
+    Raises `RecordFormatError` for text that is neither and for a position of another board size,
+    `IllegalMoveError` with the number of the move.
     """
     # A transcript has digits, a position has none.
     game = Game.parse(text, Position.start(board_size)) if re.search("[0-9]", text) else Game((), Position.parse(text))
@@ -29,8 +29,8 @@ def parse_opening(text: str, *, board_size: int = 8) -> Game:
 def opening_position(opening: Position | str, *, board_size: int = 8, auto_pass: bool = True) -> Position:
     """Return the position in which games start. opening: a position, or text for `parse_opening`.
 
-    auto_pass: whether a pass that is forced in the end is made; a pass that a transcript ends with is made in any case. Raises
-    `RecordFormatError` and `IllegalMoveError` as `parse_opening` does.
+    auto_pass: whether a pass that is forced in the end is made; a pass that a transcript ends with
+    is made in any case. Raises `RecordFormatError` and `IllegalMoveError` as `parse_opening` does.
     """
     if isinstance(opening, Position):
         game, ends_with_pass = _check_running(_check_board(Game((), opening), board_size)), False

@@ -28,7 +28,8 @@ Opponent = Literal["random"] | Agent | ObservationFunction
 def check_opponent(opponent: Any, board_size: int) -> Opponent:
     """Return an opponent, the random one for None.
 
-    Raises `ValueError` for a value that cannot be one, and for an agent that cannot play on this board size.
+    Raises `ValueError` for a value that cannot be one, and for an agent that cannot play on this
+    board size.
     """
     if opponent is None or (isinstance(opponent, str) and opponent == RANDOM):
         return RANDOM

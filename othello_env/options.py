@@ -51,8 +51,8 @@ def check_count(name: str, value: Any, least: int) -> int:
 def check_arguments(name: str, function: Callable[..., Any], given: Mapping[str, Any], accepted: Any) -> None:
     """Raise `TypeError` for a keyword argument that does not exist, naming the nearest one that does.
 
-    name: of what was called, for the message. function: has the named parameters. given: the keyword arguments that its `**` parameter
-    caught. accepted: the `TypedDict` of that parameter.
+    name: of what was called, for the message. function: has the named parameters. given: the
+    keyword arguments that its `**` parameter caught. accepted: the `TypedDict` of that parameter.
     """
     caught = accepted.__required_keys__ | accepted.__optional_keys__
     unknown = [argument for argument in given if argument not in caught]
@@ -64,7 +64,8 @@ def check_arguments(name: str, function: Callable[..., Any], given: Mapping[str,
 def check_reset_options(name: str, options: object, known: tuple[str, ...]) -> Mapping[str, Any]:
     """Return reset options as a mapping, an empty one for None. Raises `ValueError` for what is not a mapping.
 
-    Warns of keys that are not in `known`: they have no effect. name: of the environment, for the warning.
+    Warns of keys that are not in `known`: they have no effect. name: of the environment, for the
+    warning.
     """
     if options is None:
         return {}
@@ -86,9 +87,11 @@ def _nearest(name: str, names: Sequence[str]) -> str:
 def start_position(options: Mapping[str, Any], rng: np.random.Generator, *, board_size: int, auto_pass: bool) -> Position:
     """Return the position that reset options lead to: "position", then "moves", then "random_plies".
 
-    position: a `Position` or its text. moves: a transcript, or squares as numbers or names. Forced passes may be written or left out.
-    random_plies: number of random moves, drawn from `rng` until the game is not over after them. auto_pass: whether a pass that is forced
-    at the end is made, too. Raises `ValueError` for a bad value.
+    position: a `Position` or its text. moves: a transcript, or squares as numbers or names. Forced
+    passes may be written or left out.
+    random_plies: number of random moves, drawn from `rng` until the game is not over after them.
+    auto_pass: whether a pass that is forced at the end is made, too. Raises `ValueError` for a bad
+    value.
     """
     position = _read_position(options.get("position"), board_size)
     for number, move in enumerate(_read_moves(options.get("moves"), board_size), 1):

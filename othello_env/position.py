@@ -34,12 +34,13 @@ def check_scoring(scoring: str) -> None:
 class Position:
     """An Othello position; immutable, hashable, and equal where discs, side to move and board size are equal.
 
-    own, opp: bitboards of the side to move and of the other side (bit s = square s, a1 = 0). side_to_move: `BLACK` (0) or
-    `WHITE` (1). board_size: 4, 6 or 8. Raises `ValueError` for discs that overlap or lie outside the board, `TypeError` for what
-    is no integer.
+    own, opp: bitboards of the side to move and of the other side (bit s = square s, a1 = 0).
+    side_to_move: `BLACK` (0) or `WHITE` (1). board_size: 4, 6 or 8. Raises `ValueError` for discs
+    that overlap or lie outside the board, `TypeError` for what is no integer.
 
-    A position may be one in which the side to move has no move: either the game is over (`is_over`), or a pass is forced
-    (`must_pass`). `play` takes care of passes by itself, so such positions come only from outside, or from `auto_pass=False`.
+    A position may be one in which the side to move has no move: either the game is over
+    (`is_over`), or a pass is forced (`must_pass`). `play` takes care of passes by itself, so such
+    positions come only from outside, or from `auto_pass=False`.
     """
 
     own: int
@@ -82,8 +83,10 @@ class Position:
     def parse(cls, text: str) -> Position:
         """Read a position: one sign a square from a1 row by row, then the side to move, as in `"---...--- X"`.
 
-        Black is any of `X x * B b ●`, white `O o W w ○`, empty `- . _ ·`; white space is skipped. The board size follows from
-        the number of squares: 16, 36 or 64. Raises `RecordFormatError` with the place of the first sign that does not fit.
+        Black is any of `X x * B b ●`, white `O o W w ○`, empty `- . _ ·`; white space is skipped.
+        The board size follows from
+        the number of squares: 16, 36 or 64. Raises `RecordFormatError` with the place of the first
+        sign that does not fit.
         """
         signs: list[str] = []
         for place, sign in enumerate(text):
@@ -154,10 +157,11 @@ class Position:
     def play(self, move: SupportsIndex | str, *, auto_pass: bool = True) -> Position:
         """Return the position after a move of the side to move: a disc placed, all outflanked discs flipped.
 
-        move: a square number or name. Where the other side then has no move but this side has, the pass happens by itself and
-        this side is to move again; with `auto_pass=False` the other side is to move and must play the pass. Raises
-        `IllegalMoveError` for a move that is not in `legal_squares()`, `RecordFormatError` for a name of no square, `TypeError`
-        for what is neither a name nor an integer.
+        move: a square number or name. Where the other side then has no move but this side has, the
+        pass happens by itself and this side is to move again; with `auto_pass=False` the other side
+        is to move and must play the pass. Raises `IllegalMoveError` for a move that is not in
+        `legal_squares()`, `RecordFormatError` for a name of no square, `TypeError` for what is
+        neither a name nor an integer.
         """
         n = self.board_size
         square = move if type(move) is int else parse_square(move, n) if isinstance(move, str) else index(move)
@@ -185,8 +189,9 @@ class Position:
     def score(self, scoring: Scoring) -> int:
         """Black's discs minus White's, if the game ended here.
 
-        scoring: "discs" counts the discs on the board; "empties_to_winner" gives the empty squares to the side with more
-        discs (none where they are equal), as the World Othello Federation, WTHOR and Edax do.
+        scoring: "discs" counts the discs on the board; "empties_to_winner" gives the empty squares
+        to the side with more discs (none where they are equal), as the World Othello Federation,
+        WTHOR and Edax do.
         """
         check_scoring(scoring)
         black, white = self.discs

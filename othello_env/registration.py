@@ -9,10 +9,11 @@ import pettingzoo
 def register() -> None:
     """Register the ids that are not registered yet; `import othello_env` calls this.
 
-    Gymnasium: "othello_env/Othello-v0", one learner against an opponent, alone and as a vector; "othello_env/OthelloSelfPlay-v0",
-    a vector only. A process that has not imported the package, such as a worker that was spawned, makes them by ids with the module in
-    front: "othello_env:othello_env/Othello-v0". PettingZoo: "othello_env/othello-v0"; it has no such ids, so `pettingzoo.make` needs the
-    import.
+    Gymnasium: "othello_env/Othello-v0", one learner against an opponent, alone and as a vector;
+    "othello_env/OthelloSelfPlay-v0", a vector only. A process that has not imported the package,
+    such as a worker that was spawned, makes them by ids with the module in
+    front: "othello_env:othello_env/Othello-v0". PettingZoo: "othello_env/othello-v0"; it has no
+    such ids, so `pettingzoo.make` needs the import.
     """
     if "othello_env/Othello-v0" not in gymnasium.registry:
         gymnasium.register(

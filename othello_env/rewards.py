@@ -49,7 +49,8 @@ def reward_function(reward: Reward | RewardFunction, scoring: Scoring) -> Reward
 def illegal_move_reward(reward: Reward | RewardFunction, board_size: int) -> float:
     """Return the reward of an illegal move that ends the game: with the two named rewards that of the worst defeat.
 
-    -1.0, as PettingZoo's board games have it, also with a function of yours; -(n * n) with "disc_difference".
+    -1.0, as PettingZoo's board games have it, also with a function of yours; -(n * n) with
+    "disc_difference".
     """
     return -float(board_size**2) if reward == "disc_difference" else -1.0
 

@@ -1,8 +1,9 @@
 """Square numbers and their names.
 
-Squares are numbered row by row from the top left, a1 = 0, b1 = 1, ..., h8 = 63: the letter is the column, the digit is the row
-counted from the top. The number after the last square is the pass: `PASS` = 64 on the 8x8 board, 36 on 6x6, 16 on 4x4.
-OpenSpiel and pgx number their actions the same way.
+Squares are numbered row by row from the top left, a1 = 0, b1 = 1, ..., h8 = 63: the letter is the
+column, the digit is the row counted from the top. The number after the last square is the pass:
+`PASS` = 64 on the 8x8 board, 36 on 6x6, 16 on 4x4. OpenSpiel and pgx number their actions the same
+way.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """The eight symmetries of the board, on squares, bitboards, positions and policies.
 
-A symmetry is a number from 0 to 7 whose bits say what is done, in this order: bit 2 transposes (a2 <-> b1), bit 1 mirrors top to
-bottom (a1 <-> a8), bit 0 mirrors left to right (a1 <-> h1). 0 is the identity. The start position is mapped to itself by
-0, 3, 4 and 7; the other four exchange its colors.
+A symmetry is a number from 0 to 7 whose bits say what is done, in this order: bit 2 transposes (a2
+<-> b1), bit 1 mirrors top to bottom (a1 <-> a8), bit 0 mirrors left to right (a1 <-> h1). 0 is the
+identity. The start position is mapped to itself by 0, 3, 4 and 7; the other four exchange its
+colors.
 """
 
 from __future__ import annotations

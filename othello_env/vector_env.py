@@ -68,8 +68,8 @@ _TRIES: Final = 100
 def sample_legal(mask: npt.NDArray[Any], rng: np.random.Generator) -> npt.NDArray[np.int64]:
     """Draw an action for each row of a mask, uniformly among those that it allows.
 
-    mask: [N, A] of 0 and 1, the pass last; as in the observations. Returns [N] int64. The batched form of `Discrete.sample(mask)`.
-    A row with no square allowed gives the pass.
+    mask: [N, A] of 0 and 1, the pass last; as in the observations. Returns [N] int64. The batched
+    form of `Discrete.sample(mask)`. A row with no square allowed gives the pass.
     """
     num_squares = mask.shape[1] - 1
     return sample_moves(pack(mask[:, :num_squares]), num_squares, rng)
@@ -89,11 +89,12 @@ class _Moved:
 class _GamesEnv(VectorEnv[Observation, npt.ArrayLike, npt.NDArray[Any]]):
     """Base of both environments: N games, how they start, move, end, are seen and saved.
 
-    _waiting_mask: [N] bool, games that have ended and not been reset. _forfeited_mask: [N] bool, those of them that an illegal
-    action ended. _plies: [N] int64, discs placed since the start position. _colors: [N] int8, the learner's sides, if there is one.
+    _waiting_mask: [N] bool, games that have ended and not been reset. _forfeited_mask: [N] bool,
+    those of them that an illegal action ended. _plies: [N] int64, discs placed since the start
+    position. _colors: [N] int8, the learner's sides, if there is one.
 
-    `step` and `reset` play on a draft of the environment, with its own copy of the state, and swap that state in at the end: whatever
-    raises, Ctrl-C included, leaves the environment unchanged.
+    `step` and `reset` play on a draft of the environment, with its own copy of the state, and swap
+    that state in at the end: whatever raises, Ctrl-C included, leaves the environment unchanged.
     """
 
     metadata: dict[str, Any] = {  # noqa: RUF012  (Gymnasium's attribute)
@@ -232,8 +233,8 @@ class _GamesEnv(VectorEnv[Observation, npt.ArrayLike, npt.NDArray[Any]]):
     def _move(self, actions: npt.ArrayLike) -> _Moved:
         """Play the actions in all games that do not wait for their reset.
 
-        Raises `ValueError` for actions of a wrong shape or type and for games that should have been reset, `IllegalMoveError`
-        for illegal actions where they are to be raised.
+        Raises `ValueError` for actions of a wrong shape or type and for games that should have been
+        reset, `IllegalMoveError` for illegal actions where they are to be raised.
         """
         given = _read_actions(actions, self.num_envs)
         if not self._started:
@@ -352,32 +353,41 @@ class OthelloSelfPlayVectorEnv(_GamesEnv):
 
     Arguments:
         num_envs: N.
-        board_size, auto_pass, reward, scoring, channels, dtype, legal_plane, flat: as in `othello_v0`.
-        autoreset_mode: when a new game replaces one that has ended. NEXT_STEP (the default, as in Gymnasium): in the next step, which
-            ignores the game's action and gives it no reward. SAME_STEP: in the ending step; "final_obs" in the infos holds the last
-            observation. DISABLED: when you call `reset(options={"reset_mask": mask})`.
-        illegal: effect of an illegal action: "terminate" the game with -1 for its side (-(n * n) with "disc_difference") and 0 for the
-            other, "raise" an `IllegalMoveError`, or play a legal one at "random".
-        openings: positions, their texts, or transcripts, from which games start, all equally likely; the start position by
-            default.
+        board_size, auto_pass, reward, scoring, channels, dtype, legal_plane, flat: as in
+            `othello_v0`.
+        autoreset_mode: when a new game replaces one that has ended. NEXT_STEP (the default, as in
+            Gymnasium): in the next step, which ignores the game's action and gives it no reward.
+            SAME_STEP: in the ending step; "final_obs" in the infos holds the last observation.
+            DISABLED: when you call `reset(options={"reset_mask": mask})`.
+        illegal: effect of an illegal action: "terminate" the game with -1 for its side (-(n * n)
+            with "disc_difference") and 0 for the other, "raise" an `IllegalMoveError`, or play a
+            legal one at "random".
+        openings: positions, their texts, or transcripts, from which games start, all equally
+            likely; the start position by default.
         random_plies: number of discs placed at random from there before the first observation.
         render_mode: None, or "ansi" for the boards as a tuple of texts from `render()`.
 
-    Observation: {"observation": [N, ...], "action_mask": [N, n * n + 1] int8}, seen by the side to move, in new arrays.
+    Observation: {"observation": [N, ...], "action_mask": [N, n * n + 1] int8}, seen by the side to
+    move, in new arrays.
 
-    Action: [N] integers, squares row by row, then the pass. Reward: [N] float32, of the side that has just moved; the rewards of
-    both are in the infos. Termination: as soon as neither side can move. The rules never truncate. Whatever raises in `step`, `reset`
-    or `set_state`, Ctrl-C included, leaves the environment, its generator included, unchanged.
+    Action: [N] integers, squares row by row, then the pass. Reward: [N] float32, of the side that
+    has just moved; the rewards of both are in the infos. Termination: as soon as neither side can
+    move. The rules never truncate. Whatever raises in `step`, `reset` or `set_state`, Ctrl-C
+    included, leaves the environment, its generator included, unchanged.
 
-    Infos, each with its `_key` mask: "to_move" [N] int8, the side to move (0 black, 1 white); "mover" [N] int8, the side that has
-    just moved; "rewards_both" [N, 2] float32, of black and white; "passed" [N] bool, whether a pass came directly before this
-    turn; "ply" [N] int64, number of discs placed since the start position; "illegal" [N] bool, whether the action was. A value changes
-    its sign from one observation to the next exactly where "to_move" differs from "mover". With SAME_STEP and where games ended also
-    "final_obs", a batch like the observation, and "final_info", whose masks say which rows hold.
+    Infos, each with its `_key` mask: "to_move" [N] int8, the side to move (0 black, 1 white);
+    "mover" [N] int8, the side that has just moved; "rewards_both" [N, 2] float32, of black and
+    white; "passed" [N] bool, whether a pass came directly before this turn; "ply" [N] int64, number
+    of discs placed since the start position; "illegal" [N] bool, whether the action was. A value
+    changes its sign from one observation to the next exactly where "to_move" differs from "mover".
+    With SAME_STEP and where games ended also "final_obs", a batch like the observation, and
+    "final_info", whose masks say which rows hold.
 
-    Reset options: "reset_mask", [N] bool, the games to reset; all of them by default. An unknown key is ignored with a warning.
+    Reset options: "reset_mask", [N] bool, the games to reset; all of them by default. An unknown
+    key is ignored with a warning.
 
-    The returns of `RecordEpisodeStatistics` mix both sides here; they are right for `OthelloVectorEnv`.
+    The returns of `RecordEpisodeStatistics` mix both sides here; they are right for
+    `OthelloVectorEnv`.
     """
 
     def __init__(self, num_envs: int = 1, **options: Unpack[VectorOptions]) -> None:
@@ -386,7 +396,8 @@ class OthelloSelfPlayVectorEnv(_GamesEnv):
     def reset(self, *, seed: int | Sequence[int] | None = None, options: dict[str, Any] | None = None) -> tuple[Observation, Infos]:
         """Start new games, in all places or in those of `options["reset_mask"]` ([N] bool).
 
-        seed: of openings, random plies and random actions; None goes on with the generator as it is. The first reset is of all.
+        seed: of openings, random plies and random actions; None goes on with the generator as it
+        is. The first reset is of all.
         """
         draft = self._draft()
         draft._begin(seed, options)
@@ -424,22 +435,26 @@ class OthelloSelfPlayVectorEnv(_GamesEnv):
 class OthelloVectorEnv(_GamesEnv):
     """One learner against an opponent: N games, in each of which the learner holds one side.
 
-    The learner only ever sees positions in which it is to act, and ends of games: the opponent's moves and everybody's automatic
-    passes happen inside `step` and `reset`. A game that the opponent's move ends gives the learner its loss in that same step.
-    Starts from which the game ends before the learner's first turn are drawn again; `ValueError` where there are no others.
+    The learner only ever sees positions in which it is to act, and ends of games: the opponent's
+    moves and everybody's automatic passes happen inside `step` and `reset`. A game that the
+    opponent's move ends gives the learner its loss in that same step. Starts from which the game
+    ends before the learner's first turn are drawn again; `ValueError` where there are no others.
 
     Arguments beyond those of `OthelloSelfPlayVectorEnv`, which mean the same here:
-        opponent: "random" (the default); an agent, an object with `select_moves(positions, rng)`; or a function (observations [K, ...],
-            masks [K, A], rng) -> [K] actions, which sees what the learner would see in its place. It is asked once for all K games in
-            which it is to move. One that fails, or chooses an illegal action, gives an `AgentError`.
+        opponent: "random" (the default); an agent, an object with `select_moves(positions, rng)`;
+            or a function (observations [K, ...], masks [K, A], rng) -> [K] actions, which sees what
+            the learner would see in its place. It is asked once for all K games in which it is to
+            move. One that fails, or chooses an illegal action, gives an `AgentError`.
         color: the learner's side: "black", "white", or "random" for one drawn anew for each game.
 
-    Observation: seen by the learner. Reward: [N] float32, the learner's: with "outcome" 1.0, -1.0 or 0.0 at the end of a game,
-    with "disc_difference" own discs minus the other's; for an illegal action as `illegal` says.
+    Observation: seen by the learner. Reward: [N] float32, the learner's: with "outcome" 1.0, -1.0
+    or 0.0 at the end of a game, with "disc_difference" own discs minus the other's; for an illegal
+    action as `illegal` says.
 
-    Infos, each with its `_key` mask: "action_mask" as in the observation; "color" [N] int8, the learner's side (0 black, 1 white);
-    "ply" [N] int64, number of discs placed since the start position; "illegal" [N] bool, whether the learner's action was. "final_obs" and
-    "final_info" as in `OthelloSelfPlayVectorEnv`.
+    Infos, each with its `_key` mask: "action_mask" as in the observation; "color" [N] int8, the
+    learner's side (0 black, 1 white); "ply" [N] int64, number of discs placed since the start
+    position; "illegal" [N] bool, whether the learner's action was. "final_obs" and "final_info" as
+    in `OthelloSelfPlayVectorEnv`.
     """
 
     def __init__(
@@ -462,8 +477,8 @@ class OthelloVectorEnv(_GamesEnv):
     def reset(self, *, seed: int | Sequence[int] | None = None, options: dict[str, Any] | None = None) -> tuple[Observation, Infos]:
         """Start new games, in all places or in those of `options["reset_mask"]` ([N] bool).
 
-        seed: of colors, openings, random plies and the opponent's generator; None goes on with the generator as it is. The first
-        reset is of all.
+        seed: of colors, openings, random plies and the opponent's generator; None goes on with the
+        generator as it is. The first reset is of all.
         """
         draft = self._draft()
         draft._begin(seed, options)

@@ -11,7 +11,8 @@ import pytest
 
 from othello_env import backend
 
-# A shell that starts the tests in the background has them ignore Ctrl-C, and all processes that they start.
+# A shell that starts the tests in the background has them ignore Ctrl-C, and all processes that
+# they start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 if importlib.util.find_spec("hypothesis") is not None:

@@ -14,7 +14,8 @@ import pytest
 from tests.conftest import REPOSITORY
 
 PACKAGES = ("othello_env", "agents", "training")
-# For each tree, the packages of the project that it may import. The longest tree that contains a file counts.
+# For each tree, the packages of the project that it may import. The longest tree that contains a
+# file counts.
 MAY_IMPORT = {
     "othello_env": {"othello_env"},
     "agents": {"othello_env", "agents"},
@@ -124,7 +125,8 @@ def import_graph() -> dict[str, set[str]]:
             if isinstance(node, ast.Import):
                 found |= {alias.name for alias in node.names}
             elif isinstance(node, ast.ImportFrom):
-                # `from package import module` imports the module, `from module import name` the module it names.
+                # `from package import module` imports the module, `from module import name` the
+                # module it names.
                 inner = {f"{node.module}.{alias.name}" for alias in node.names}
                 found |= {name for name in inner if name in modules} or {node.module or ""}
         graph[module] = (found & set(modules)) - {module}

@@ -18,7 +18,8 @@ from tests.conftest import REPOSITORY
 
 README = REPOSITORY / "README.md"
 DOCS = REPOSITORY / "docs"
-# The guides for training libraries run in tests/frameworks, with the libraries; docs/sequences.md in its own test, without numba.
+# The guides for training libraries run in tests/frameworks, with the libraries; docs/sequences.md
+# in its own test, without numba.
 PAGES = [README, *(path for path in sorted(DOCS.rglob("*.md")) if path.parent.name != "guides" and path.name != "sequences.md")]
 # ppo.md trains for half a minute; engines.md plays against GRhino.
 MARKS = {"ppo.md": [pytest.mark.slow], "engines.md": [pytest.mark.engine]}

@@ -1,12 +1,14 @@
 """AlphaZero self-play with batched games: `python -m training.alphazero`.
 
-Many games are played at the same time, each searched with Gumbel AlphaZero (Danihelka et al. 2022), and every network call evaluates
-leaves of all games. A random fraction of the positions gets a full search, which trains the policy; the others get a quick one
-(playout cap randomization, Wu 2019). In a fraction of the games one player is greedy for discs, so that the other learns not to lose
-all of its own. Finished games give positions with three targets: the search's policy, the game's result mixed with the search's
-value, and the final owner of each square. The network is trained on the most recent of them; each position is drawn a fixed number
-of times on average, under one of the board's symmetries. There is no gating: the newest network plays, and takes over even in the
-middle of a search.
+Many games are played at the same time, each searched with Gumbel AlphaZero (Danihelka et al. 2022),
+and every network call evaluates leaves of all games. A random fraction of the positions gets a full
+search, which trains the policy; the others get a quick one (playout cap randomization, Wu 2019). In
+a fraction of the games one player is greedy for discs, so that the other learns not to lose all of
+its own. Finished games give positions with three targets: the search's policy, the game's result
+mixed with the search's value, and the final owner of each square. The network is trained on the
+most recent of them; each position is drawn a fixed number of times on average, under one of the
+board's symmetries. There is no gating: the newest network plays, and takes over even in the middle
+of a search.
 """
 
 from __future__ import annotations
@@ -318,7 +320,8 @@ class Learner:
     def load(cls, path: Path, device: Device = "cpu") -> Learner:
         """Read a checkpoint.
 
-        Raises `CheckpointError` if the file is missing, damaged or of another kind, `ValueError` for a device that does not exist.
+        Raises `CheckpointError` if the file is missing, damaged or of another kind, `ValueError`
+        for a device that does not exist.
         """
         find_device(device)
         with checkpoint(path, CHECKPOINT_KIND) as (parts, about):
@@ -341,7 +344,8 @@ class Learner:
 
     def _check_counters(self) -> None:
         """Raise `ValueError` for counters of a checkpoint that contradict each other."""
-        # Positions enter the replay buffer when their game ends, and then as many steps are taken as the replay ratio allows.
+        # Positions enter the replay buffer when their game ends, and then as many steps are taken
+        # as the replay ratio allows.
         check_game_counts(games_done=self.games_done, plies_done=self._replay.added, num_running=0, board_size=self.settings.board_size)
         check_game_counts(
             games_done=self.games_done,

@@ -74,8 +74,8 @@ def read_sums(about: dict[str, Any], name: str, count: int) -> npt.NDArray[np.fl
 def check_game_counts(*, games_done: int, plies_done: int, num_running: int, board_size: int) -> None:
     """Raise `ValueError` for numbers of games and plies that no run can have.
 
-    A finished game has at least one ply, and no game has more than the board has squares to fill. num_running: the number of games
-    that are still running, whose plies count too.
+    A finished game has at least one ply, and no game has more than the board has squares to fill.
+    num_running: the number of games that are still running, whose plies count too.
     """
     longest = board_size**2 - 4
     if not games_done <= plies_done <= (games_done + num_running) * longest:

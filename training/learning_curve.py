@@ -33,8 +33,8 @@ _FEW_POINTS: Final = 3
 def draw_learning_curve(metrics: Path, path: Path, *, title: str) -> None:
     """Draw the scores of one run by games played, one line per baseline and a bold one for their mean.
 
-    metrics: the `metrics.csv` of the run. path: the picture; its suffix names the format, such as .png or .svg. Raises `ValueError`
-    for another file or format.
+    metrics: the `metrics.csv` of the run. path: the picture; its suffix names the format, such as
+    .png or .svg. Raises `ValueError` for another file or format.
     """
     games, scores = read_scores(metrics)
     figure, axes = _new_picture(title)
@@ -49,9 +49,10 @@ def draw_learning_curve(metrics: Path, path: Path, *, title: str) -> None:
 def draw_comparison(runs: Mapping[str, Path], path: Path, *, opponent: str | None = None, log: bool = False) -> None:
     """Draw the scores of several runs by games played, one line per run.
 
-    runs: the `metrics.csv` of each run by its label. path: as in `draw_learning_curve`. opponent: the baseline whose score is drawn;
-    by default the mean over all baselines, which must then be the same ones for all runs. log: logarithmic axis of games. Raises
-    `ValueError` for runs that cannot be compared.
+    runs: the `metrics.csv` of each run by its label. path: as in `draw_learning_curve`. opponent:
+    the baseline whose score is drawn; by default the mean over all baselines, which must then be
+    the same ones for all runs. log: logarithmic axis of games. Raises `ValueError` for runs that
+    cannot be compared.
     """
     found = {label: read_scores(metrics) for label, metrics in runs.items()}
     shared = [name for name in next(iter(found.values()))[1] if all(name in scores for _, scores in found.values())]

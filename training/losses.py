@@ -10,7 +10,8 @@ from torch.nn import functional
 def masked_log_softmax(logits: Tensor, mask: Tensor) -> Tensor:
     """The log-probabilities of the policy over the legal actions. logits: [N, A]. mask: [N, A] bool, with a True in each row.
 
-    Returns [N, A]; illegal actions get the lowest finite number, which times a probability of 0 is 0 and not NaN.
+    Returns [N, A]; illegal actions get the lowest finite number, which times a probability of 0 is
+    0 and not NaN.
     """
     lowest = torch.finfo(logits.dtype).min
     log_policy = functional.log_softmax(logits.masked_fill(~mask, lowest), dim=1)
@@ -20,7 +21,8 @@ def masked_log_softmax(logits: Tensor, mask: Tensor) -> Tensor:
 def policy_loss(logits: Tensor, mask: Tensor, *, target: Tensor, weight: Tensor) -> Tensor:
     """The weighted mean of the Kullback-Leibler divergence of the policy from its target: 0 if they are equal.
 
-    target: [N, A], probabilities per row, 0 for illegal actions. weight: [N], not negative; the mean is 0 if all weights are 0.
+    target: [N, A], probabilities per row, 0 for illegal actions. weight: [N], not negative; the
+    mean is 0 if all weights are 0.
     """
     log_policy = masked_log_softmax(logits, mask)
     divergences = (torch.xlogy(target, target) - target * log_policy).sum(dim=1)

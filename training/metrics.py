@@ -22,7 +22,8 @@ from othello_env.atomic_file import write_atomically
 
 FILE_NAME: Final = "metrics.csv"
 
-# TensorBoard reads the event files of a folder in the order of their names: time, host, process, number in the process.
+# TensorBoard reads the event files of a folder in the order of their names: time, host, process,
+# number in the process.
 _EVENT_FILE: Final = "events.out.tfevents.{:010}.{}.{}.{:04}"
 _EVENT_FILE_VERSION: Final = "brain.Event:2"
 _event_file_numbers = itertools.count()
@@ -31,9 +32,10 @@ _event_file_numbers = itertools.count()
 class MetricsLog:
     """Appends rows of named numbers to `metrics.csv` in a folder, and the same numbers to a TensorBoard event file there.
 
-    step_name: the first column, the axis. names: the other columns. resume_step: the step of the checkpoint that a run resumes from;
-    later rows are dropped, and so is a truncated last row, so that a resumed run leaves the rows of an uninterrupted one. Raises
-    `ValueError` with the line for a file with other columns, or with anything but numbers in it.
+    step_name: the first column, the axis. names: the other columns. resume_step: the step of the
+    checkpoint that a run resumes from; later rows are dropped, and so is a truncated last row, so
+    that a resumed run leaves the rows of an uninterrupted one. Raises `ValueError` with the line
+    for a file with other columns, or with anything but numbers in it.
     """
 
     def __init__(self, folder: Path, step_name: str, names: Sequence[str], *, resume_step: int = 0) -> None:
@@ -83,7 +85,8 @@ def _format_rows(rows: Sequence[Sequence[str]]) -> str:
 def read_metrics(path: Path) -> tuple[list[str], list[list[str]]]:
     """Read the columns' names and the rows of a `metrics.csv`; a truncated last row is left out.
 
-    Raises `ValueError` with the line if a row is not a step, an integer, and one number per further column.
+    Raises `ValueError` with the line if a row is not a step, an integer, and one number per further
+    column.
     """
     with path.open(newline="", encoding="utf-8", errors="replace") as file:
         lines = csv.reader(file)

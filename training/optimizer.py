@@ -23,8 +23,9 @@ _MOMENTS: Final = ("exp_avg", "exp_avg_sq")
 def optimizer_step(optimizer: Optimizer, losses: Tensor, *, weights: Sequence[float], max_grad_norm: float) -> list[float]:
     """Minimize the weighted sum of losses, [L], by one step, and return the losses.
 
-    max_grad_norm: a gradient with a larger norm is scaled down to it. Raises `TrainingDivergedError`, and leaves the parameters
-    unchanged, if a loss or the gradient is not finite.
+    max_grad_norm: a gradient with a larger norm is scaled down to it. Raises
+    `TrainingDivergedError`, and leaves the parameters unchanged, if a loss or the gradient is not
+    finite.
     """
     optimizer.zero_grad(set_to_none=True)
     (losses * torch.tensor(weights, device=losses.device)).sum().backward()  # type: ignore[no-untyped-call]
@@ -65,7 +66,8 @@ def optimizer_arrays(optimizer: AdamW) -> Arrays:
 def restore_optimizer(optimizer: AdamW, arrays: Arrays) -> int:
     """Restore the result of `optimizer_arrays`, and return the number of steps taken.
 
-    Raises `ValueError` for arrays that do not fit the parameters, are not finite, or are impossible as moments.
+    Raises `ValueError` for arrays that do not fit the parameters, are not finite, or are impossible
+    as moments.
     """
     parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
     if not arrays:

@@ -1,10 +1,12 @@
 """Self-play PPO with action masks: `python -m training.ppo`.
 
-Proximal policy optimization (Schulman et al. 2017) over `OthelloSelfPlayVectorEnv`. One network plays both sides: it sees each
-position from the perspective of the side to move, illegal actions have probability 0 both in play and in training, and returns
-change sign where the side to move changes (`training.returns`); because of automatic passes that is not every ply. A fraction of the
-games is played against an earlier version of the network (`training.opponent_pool`), whose moves are not learned from. Each position
-is shown to the network under one of the board's symmetries, drawn anew each time.
+Proximal policy optimization (Schulman et al. 2017) over `OthelloSelfPlayVectorEnv`. One network
+plays both sides: it sees each position from the perspective of the side to move, illegal actions
+have probability 0 both in play and in training, and returns change sign where the side to move
+changes (`training.returns`); because of automatic passes that is not every ply. A fraction of the
+games is played against an earlier version of the network (`training.opponent_pool`), whose moves
+are not learned from. Each position is shown to the network under one of the board's symmetries,
+drawn anew each time.
 """
 
 from __future__ import annotations
@@ -133,9 +135,10 @@ PRESETS: Final = {
 class Samples:
     """B moves to learn from, from the perspective of the player who made them, on the board as the network saw it.
 
-    planes: [B, 3, n, n] uint8, own discs, opponent's discs, legal moves. action_mask: [B, A] bool, the legal actions. actions: [B]
-    int64, those taken. log_probabilities: [B] float32, of these actions under the network that played. advantages: [B] float32, with
-    mean 0 and standard deviation 1. returns: [B] float32, from -1 to 1.
+    planes: [B, 3, n, n] uint8, own discs, opponent's discs, legal moves. action_mask: [B, A] bool,
+    the legal actions. actions: [B] int64, those taken. log_probabilities: [B] float32, of these
+    actions under the network that played. advantages: [B] float32, with mean 0 and standard
+    deviation 1. returns: [B] float32, from -1 to 1.
     """
 
     planes: npt.NDArray[np.uint8]
@@ -196,11 +199,13 @@ class Learner:
             **_OBSERVATION,
         )
         self._observation, _ = self._env.reset(seed=(settings.seed, _GAMES_SEED))
-        # The sides that the network plays: Black or White, alternating, in the first games; both sides in the others.
+        # The sides that the network plays: Black or White, alternating, in the first games; both
+        # sides in the others.
         games = np.arange(settings.num_envs)
         against_opponent = games < round(settings.opponent_share * settings.num_envs)
         self._plays_side = np.stack([~against_opponent | (games % 2 == side) for side in (BLACK, WHITE)])
-        # For each symmetry and action of the transformed board, the action of the actual board. The pass is its own image.
+        # For each symmetry and action of the transformed board, the action of the actual board. The
+        # pass is its own image.
         num_actions = settings.board_size**2 + 1
         self._sources = np.stack([transform_policy(np.arange(num_actions), each, settings.board_size) for each in range(NUM_SYMMETRIES)])
 
@@ -280,7 +285,8 @@ class Learner:
             outputs = network(torch.from_numpy(planes).to(self._device).to(self.dtype))
             log_policy = masked_log_softmax(outputs.policy_logits.float(), torch.from_numpy(action_mask).to(self._device)).cpu().numpy()
             values = torch.tanh(outputs.value_logits.float() / 2).cpu().numpy()
-        # Gumbel-max trick: the argmax of the log-probabilities plus Gumbel noise is a sample of the policy.
+        # Gumbel-max trick: the argmax of the log-probabilities plus Gumbel noise is a sample of the
+        # policy.
         noisy = log_policy + self._rng.gumbel(size=log_policy.shape)
         actions = np.where(action_mask, noisy, -np.inf).argmax(axis=1)
         return Decisions(actions, log_policy[np.arange(len(actions)), actions], values)
@@ -356,7 +362,8 @@ class Learner:
     def load(cls, path: Path, device: Device = "cpu") -> Learner:
         """Read a checkpoint.
 
-        Raises `CheckpointError` if the file is missing, damaged or of another kind, `ValueError` for a device that does not exist.
+        Raises `CheckpointError` if the file is missing, damaged or of another kind, `ValueError`
+        for a device that does not exist.
         """
         find_device(device)
         with checkpoint(path, CHECKPOINT_KIND) as (parts, about):

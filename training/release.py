@@ -1,6 +1,7 @@
 """Release of a trained network with the agents: a small file of weights, and a card that says how it was made and how it plays.
 
-`python -m training.release runs/NAME/ntuple.safetensors agents/weights/ntuple.safetensors --command "..." --match ...`
+`python -m training.release runs/NAME/ntuple.safetensors agents/weights/ntuple.safetensors --command
+"..." --match ...`
 """
 
 from __future__ import annotations
@@ -41,8 +42,9 @@ class Match:
 def release(network: Path, weights: Path, *, origin: dict[str, str], matches: Sequence[Match]) -> Iterator[MatchResult]:
     """Play matches with the weights in 16 bits, then write these and, beside them, the card (`.json`).
 
-    origin: entries of the card about how the network was made. Yields the results of the matches; nothing is written before the last
-    one. Raises `ValueError` or `OSError`, before the first one, for a network that is too large or matches that cannot be played.
+    origin: entries of the card about how the network was made. Yields the results of the matches;
+    nothing is written before the last one. Raises `ValueError` or `OSError`, before the first one,
+    for a network that is too large or matches that cannot be played.
     """
     kind = _kind_of(network)
     tensors, about = read_weights(network, kind)

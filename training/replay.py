@@ -16,8 +16,9 @@ from training.checkpoints import check_fits
 class Samples:
     """N positions with their training targets, each from the perspective of its side to move.
 
-    own, opp, legal_moves: [N] uint64. policy: [N, A] float16, the improved policy of a search. policy_mask: [N] bool, True for full
-    searches, which alone train the policy. outcome: [N] int8, +1, 0, -1. root_value: [N] float32, the search's value. final_own,
+    own, opp, legal_moves: [N] uint64. policy: [N, A] float16, the improved policy of a search.
+    policy_mask: [N] bool, True for full searches, which alone train the policy. outcome: [N] int8,
+    +1, 0, -1. root_value: [N] float32, the search's value. final_own,
     final_opp: [N] uint64, the discs of both sides at the end of the game.
     """
 

@@ -20,17 +20,19 @@ def lambda_returns(
 ) -> npt.NDArray[np.float32]:
     """The lambda-returns of T plies of N zero-sum games, from the perspective of the side to move.
 
-    The returns minus `values` are the generalized advantage estimates (Schulman et al. 2016); everything after a ply changes sign
-    where the other side is to move next.
+    The returns minus `values` are the generalized advantage estimates (Schulman et al. 2016);
+    everything after a ply changes sign where the other side is to move next.
 
-    rewards, values: [T, N] float32, the reward of the ply and the estimate before it, both from the perspective of the side that
-    moved. sides: [T, N], the side that moved. ended: [T, N] bool, whether the ply ended its game; the next ply is then of another
-    game. last_values: [N] float32 and last_sides: [N], of the positions after the last ply. learned_mask: [T, N] bool, by default all
-    True; False for plies of an opponent. Those are part of the environment: the return before them runs through them to the next
-    learned ply, or to the end of the game, as a single step, and their values are ignored. discount: per ply. gae_lambda: 0 =
-    one-step TD, 1 = Monte Carlo.
+    rewards, values: [T, N] float32, the reward of the ply and the estimate before it, both from the
+    perspective of the side that moved. sides: [T, N], the side that moved. ended: [T, N] bool,
+    whether the ply ended its game; the next ply is then of another game. last_values: [N] float32
+    and last_sides: [N], of the positions after the last ply. learned_mask: [T, N] bool, by default
+    all True; False for plies of an opponent. Those are part of the environment: the return before
+    them runs through them to the next learned ply, or to the end of the game, as a single step, and
+    their values are ignored. discount: per ply. gae_lambda: 0 = one-step TD, 1 = Monte Carlo.
 
-    Returns [T, N] float32. The returns of plies outside `learned_mask` are those of what follows them.
+    Returns [T, N] float32. The returns of plies outside `learned_mask` are those of what follows
+    them.
     """
     returns = np.empty_like(rewards)
     learned = np.ones_like(ended) if learned_mask is None else learned_mask

@@ -1,8 +1,8 @@
 """The part of a training run that all trainers share: command line, folder, checkpoints, metrics, evaluation.
 
-A run has a folder with the network, a checkpoint to resume from, metrics (CSV and TensorBoard), and at the end a picture of the
-learning curve. Ctrl-C and termination signals stop it after the current step and a checkpoint; a resumed run ends with the same
-weights as an uninterrupted one.
+A run has a folder with the network, a checkpoint to resume from, metrics (CSV and TensorBoard), and
+at the end a picture of the learning curve. Ctrl-C and termination signals stop it after the current
+step and a checkpoint; a resumed run ends with the same weights as an uninterrupted one.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ BASELINES: Final[dict[int, tuple[str, ...]]] = {
 """Baseline opponents by board size, for the learning curve and the final table."""
 OPENING_PLIES: Final = {8: 8, 6: 4}
 CURVE_OPENINGS: Final = 50
-# Seeds of the evaluations, the same for all runs. As sequences they give other random numbers than any seed of self-play.
+# Seeds of the evaluations, the same for all runs. As sequences they give other random numbers than
+# any seed of self-play.
 CURVE_SEED: Final = (20_000, 1)
 FINAL_SEED: Final = (20_000, 2)
 # Checkpoints are spaced so that writing them takes at most one part in this many of the time.
@@ -108,10 +109,12 @@ L = TypeVar("L", bound=Learner[Any])
 class Trainer(Generic[S, L]):
     """The part of a training run that differs between trainers.
 
-    name: of the module. presets: settings by name, the default first. new: creates a learner from settings and a device. load: reads a
-    learner from a checkpoint; raises `CheckpointError` if it is missing, damaged or of another kind. metrics: names of the learner's
-    own metrics. network_file: name of the file that `save_network` writes. spec: agent spec of such a file. final_openings: default
-    number of openings per match of the final table. out_of_memory: errors by which a device reports that its memory is full.
+    name: of the module. presets: settings by name, the default first. new: creates a learner from
+    settings and a device. load: reads a learner from a checkpoint; raises `CheckpointError` if it
+    is missing, damaged or of another kind. metrics: names of the learner's own metrics.
+    network_file: name of the file that `save_network` writes. spec: agent spec of such a file.
+    final_openings: default number of openings per match of the final table. out_of_memory: errors
+    by which a device reports that its memory is full.
     """
 
     name: str
@@ -204,7 +207,8 @@ def _parse(trainer: Trainer[S, L], argv: Sequence[str] | None) -> argparse.Names
 def _prepare(trainer: Trainer[S, L], arguments: argparse.Namespace, *, locks: ExitStack) -> tuple[L, Path]:
     """Create or load the learner, and lock the folder of the run.
 
-    Raises `ValueError`, `CheckpointError` or `OSError` for arguments that no run can use, or if another run has the folder.
+    Raises `ValueError`, `CheckpointError` or `OSError` for arguments that no run can use, or if
+    another run has the folder.
     """
     backend.num_threads()  # raises for a wrong environment variable, before anything is written
     default = next(iter(trainer.presets))
@@ -324,9 +328,10 @@ class _Run(Generic[S, L]):
 def train(trainer: Trainer[S, L], learner: L, *, folder: Path, checkpoint_seconds: float = 30.0) -> bool:
     """Learn until the games of the settings are done, with a progress line, metrics, checkpoints and kept networks in `folder`.
 
-    Returns whether they are done: False after Ctrl-C or a termination signal, which take effect after the current step and a
-    checkpoint. The weights do not depend on how often the training is stopped and resumed. Raises `TrainingDivergedError` if it
-    diverges and `OSError` if a file cannot be written; the last good checkpoint stays.
+    Returns whether they are done: False after Ctrl-C or a termination signal, which take effect
+    after the current step and a checkpoint. The weights do not depend on how often the training is
+    stopped and resumed. Raises `TrainingDivergedError` if it diverges and `OSError` if a file
+    cannot be written; the last good checkpoint stays.
     """
     settings = learner.settings
     baselines = [make_agent(spec) for spec in BASELINES[settings.board_size]]
@@ -423,7 +428,8 @@ class _Rate:
 class StopSignals:
     """Context manager that records Ctrl-C and termination signals instead of interrupting a step; the second signal interrupts.
 
-    Outside the main thread, where Python does not allow signal handlers, it records nothing and the signals keep their effect.
+    Outside the main thread, where Python does not allow signal handlers, it records nothing and the
+    signals keep their effect.
     """
 
     def __init__(self) -> None:

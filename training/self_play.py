@@ -1,7 +1,8 @@
 """Batched self-play games of a search, for AlphaZero.
 
-Each call of the network evaluates leaves of all games. A game whose search has ended plays its move and begins the next search at once,
-whether the other searches have ended or not, so batches are always full.
+Each call of the network evaluates leaves of all games. A game whose search has ended plays its move
+and begins the next search at once, whether the other searches have ended or not, so batches are
+always full.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ _HISTORY: Final = ("own", "opp", "legal_moves", "side", "policy", "policy_mask",
 class SearchPlan:
     """Lengths of searches: playout-cap randomization (Wu 2019).
 
-    full, quick: simulations of a full and of a quick search. full_share: probability of a full search. Values need many games, policies
+    full, quick: simulations of a full and of a quick search. full_share: probability of a full
+    search. Values need many games, policies
     need deep searches: only full searches give policy targets.
     """
 
@@ -41,8 +43,9 @@ class SearchPlan:
 class SelfPlay:
     """Self-play games. The first games begin at different stages, by random moves, so that all stages are always present.
 
-    In some games one side is greedy: it maximizes flips instead of searching. Players that only meet themselves learn to hold few discs,
-    which is strong, and forget about wipe-outs, because no opponent tries for one.
+    In some games one side is greedy: it maximizes flips instead of searching. Players that only
+    meet themselves learn to hold few discs, which is strong, and forget about wipe-outs, because no
+    opponent tries for one.
 
     games_done, plies_done: numbers of finished games and of searched plies since the start.
     """
@@ -59,9 +62,10 @@ class SelfPlay:
     ) -> None:
         """Start the games.
 
-        search: settings of the searches, with the maximum number of simulations. random_plies: a game begins with 0 to `random_plies`
-        random moves. greedy_share: probability that one side of a game, Black and White alike, is greedy; only the positions of the
-        other side become samples.
+        search: settings of the searches, with the maximum number of simulations. random_plies: a
+        game begins with 0 to `random_plies` random moves. greedy_share: probability that one side
+        of a game, Black and White alike, is greedy; only the positions of the other side become
+        samples.
         """
         self._random_plies = random_plies
         self._greedy_share = greedy_share

@@ -52,7 +52,8 @@ def check_settings(
 ) -> None:
     """Raise `ValueError`, with the setting's name, for a type or value that no run can use.
 
-    The fields of `RunSettings`, seed and random_plies are checked in any case; the other arguments name further fields.
+    The fields of `RunSettings`, seed and random_plies are checked in any case; the other arguments
+    name further fields.
     """
     for name, kind in get_type_hints(type(settings)).items():
         _check_type(name, getattr(settings, name), kind)
@@ -86,7 +87,8 @@ def _check_type(name: str, value: Any, kind: Any) -> None:
 def add_settings(parser: argparse.ArgumentParser, defaults: Any, *, title: str) -> None:
     """Add one option per field of a settings dataclass; its help is the docstring below the field.
 
-    defaults: the settings that the help shows. An option that is not given is absent from the parsed namespace.
+    defaults: the settings that the help shows. An option that is not given is absent from the
+    parsed namespace.
     """
     group = parser.add_argument_group(title)
     kinds, texts = get_type_hints(type(defaults)), _field_docstrings(type(defaults))

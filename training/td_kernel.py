@@ -20,7 +20,8 @@ from othello_env.bitboard import BitboardArray
 from othello_env.compiled import Int, Real, Square, Word, inlined, kernel, lowest_square, place, popcount
 from othello_env.position import BLACK
 
-# Values of finished games are clipped to this before atanh, which gives the sum of weights that stands for them.
+# Values of finished games are clipped to this before atanh, which gives the sum of weights that
+# stands for them.
 _HIGHEST_VALUE: Final = 0.999
 
 _MOST_MOVES: Final = 64
@@ -36,9 +37,11 @@ NUM_COLUMNS: Final = 4
 class Games(NamedTuple):
     """G running games of a network against itself.
 
-    own, opp: [G] uint64, side: [G] uint8: the positions. random_words: [G] uint64, not 0, states of the random number generators.
-    random_plies: [G] int64, number of random moves that are still to come. greedy_side: [G] uint8, the side that maximizes flips,
-    or `NOBODY`. previous: [G, K] int32, the indices of the last afterstate; previous_side: [G] uint8, the side that made it;
+    own, opp: [G] uint64, side: [G] uint8: the positions. random_words: [G] uint64, not 0, states of
+    the random number generators.
+    random_plies: [G] int64, number of random moves that are still to come. greedy_side: [G] uint8,
+    the side that maximizes flips, or `NOBODY`. previous: [G, K] int32, the indices of the last
+    afterstate; previous_side: [G] uint8, the side that made it;
     has_previous: [G] bool.
     """
 
@@ -56,9 +59,11 @@ class Games(NamedTuple):
 class TDParams(NamedTuple):
     """The settings of self-play.
 
-    patterns: the look-ups of the network. margin_share: see `agents.board.mixed_result`. epsilon: probability of a random move.
-    most_random_plies: a game begins with 0 to `most_random_plies` random moves. greedy_share: probability that one side of a game,
-    Black and White alike, is greedy. start_own, start_opp: the start position.
+    patterns: the look-ups of the network. margin_share: see `agents.board.mixed_result`. epsilon:
+    probability of a random move.
+    most_random_plies: a game begins with 0 to `most_random_plies` random moves. greedy_share:
+    probability that one side of a game, Black and White alike, is greedy. start_own, start_opp: the
+    start position.
     """
 
     patterns: Patterns
@@ -73,8 +78,8 @@ class TDParams(NamedTuple):
 class Updates(NamedTuple):
     """The updates that one move in each of G games gives: of the afterstate before it, and of the final one where the game ends.
 
-    indices: [G, 2, K] int32, of the weights. errors: [G, 2] float64, target minus value, times the derivative of tanh; 0 for no
-    update. ended: [G] bool, whether the move ended the game.
+    indices: [G, 2, K] int32, of the weights. errors: [G, 2] float64, target minus value, times the
+    derivative of tanh; 0 for no update. ended: [G] bool, whether the move ended the game.
     """
 
     indices: npt.NDArray[np.int32]
@@ -210,9 +215,11 @@ def learn(
 ) -> None:
     """Update the weights by temporal coherence. A weight that several games look up is updated by their mean error.
 
-    indices, errors: of `Updates`, without the padding of the indices. memory: [W, NUM_COLUMNS], for each weight the sum of its errors,
-    the sum of their absolute values, and scratch space. mirrored: [W / stages], for each weight of a stage the weight of the mirrored
-    pattern; a pair shares the memory of the one with the lower index. step_size: of a weight whose errors all have one sign.
+    indices, errors: of `Updates`, without the padding of the indices. memory: [W, NUM_COLUMNS], for
+    each weight the sum of its errors, the sum of their absolute values, and scratch space.
+    mirrored: [W / stages], for each weight of a stage the weight of the mirrored pattern; a pair
+    shares the memory of the one with the lower index. step_size: of a weight whose errors all have
+    one sign.
     """
     for game in range(len(errors)):
         for update in range(2):
@@ -259,7 +266,8 @@ def play_and_learn(
 ) -> None:
     """Play `num_plies` moves in all games and update the weights after each; see `play` and `learn`.
 
-    totals: [3], to which are added: the number of games that ended, the sum of the absolute errors, and the number of errors.
+    totals: [3], to which are added: the number of games that ended, the sum of the absolute errors,
+    and the number of errors.
     num_lookups: number of look-ups without padding.
     """
     num_games = len(games.own)

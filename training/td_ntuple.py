@@ -1,24 +1,29 @@
 """TD(0) self-play with an n-tuple network: `python -m training.td_ntuple`.
 
-The value of an afterstate (the position after a move, before the reply), from the perspective of the player who made the move, is
-tanh(s), where s is the sum of the weights that its tuples look up. Both players choose the move with the highest value, and with
-probability epsilon a random one. After each move, the value of the previous afterstate is updated towards the value of the best
-move: towards its negative if the other player made the previous move, and towards the value itself if the same player moved again
-after a pass. The target is the best move's value even when a random move is played. The last afterstate is updated towards the
-game's result, a weighted mean of the outcome and the disc difference; without the disc difference all won positions look alike, and
-weak opponents come back into the game.
+The value of an afterstate (the position after a move, before the reply), from the perspective of
+the player who made the move, is tanh(s), where s is the sum of the weights that its tuples look up.
+Both players choose the move with the highest value, and with probability epsilon a random one.
+After each move, the value of the previous afterstate is updated towards the value of the best
+move: towards its negative if the other player made the previous move, and towards the value itself
+if the same player moved again after a pass. The target is the best move's value even when a random
+move is played. The last afterstate is updated towards the game's result, a weighted mean of the
+outcome and the disc difference; without the disc difference all won positions look alike, and weak
+opponents come back into the game.
 
-In a fraction of the games one player is greedy (maximizes flips). Players that learn only from each other come to hold few discs,
-which is strong, and forget that a player can lose all of them, because no opponent tries to take them. Since targets are the values
-of the best moves, greedy games add positions to learn from, but the network does not learn to play greedily.
+In a fraction of the games one player is greedy (maximizes flips). Players that learn only from each
+other come to hold few discs, which is strong, and forget that a player can lose all of them,
+because no opponent tries to take them. Since targets are the values of the best moves, greedy games
+add positions to learn from, but the network does not learn to play greedily.
 
-Each weight has its own step size from temporal coherence (Beal and Smith 1999): the magnitude of the sum of its errors divided by
-the sum of their magnitudes, which is 1 while the errors agree and small when they cancel. The games are batched; a weight that
-several games look up in the same ply is updated by the mean of their updates. Mirror images of a pattern share one weight. At the
-end of a run all step sizes are annealed to 0, which averages out the noise of the last games.
+Each weight has its own step size from temporal coherence (Beal and Smith 1999): the magnitude of
+the sum of its errors divided by the sum of their magnitudes, which is 1 while the errors agree and
+small when they cancel. The games are batched; a weight that several games look up in the same ply
+is updated by the mean of their updates. Mirror images of a pattern share one weight. At the end of
+a run all step sizes are annealed to 0, which averages out the noise of the last games.
 
-Several networks are trained in parallel, each on its own games and in its own thread, and the result is the mean of their weights.
-Because a value is a sum of weights, this network's sum is the mean of theirs: it plays better than each of them at the same cost.
+Several networks are trained in parallel, each on its own games and in its own thread, and the
+result is the mean of their weights. Because a value is a sum of weights, this network's sum is the
+mean of theirs: it plays better than each of them at the same cost.
 """
 
 from __future__ import annotations
@@ -118,8 +123,8 @@ PRESETS: Final = {
 class Member:
     """A network of the ensemble, with its step sizes and games.
 
-    weights: [num_stages, stage_stride] float32, for each stage its weights and a last one that is always 0. memory: see
-    `td_kernel.learn`.
+    weights: [num_stages, stage_stride] float32, for each stage its weights and a last one that is
+    always 0. memory: see `td_kernel.learn`.
     """
 
     def __init__(self, settings: Settings, patterns: Patterns, start: tuple[np.uint64, np.uint64], rng: np.random.Generator) -> None:
@@ -131,7 +136,8 @@ class Member:
             opp=np.full(num_games, start[1]),
             side=np.full(num_games, BLACK, dtype=np.uint8),
             random_words=rng.integers(1, 1 << 63, size=num_games, dtype=np.uint64),
-            # Different numbers of random plies in the first games, so that games of all stages are running at any time.
+            # Different numbers of random plies in the first games, so that games of all stages are
+            # running at any time.
             random_plies=np.arange(num_games) * (settings.board_size**2 - 4) // num_games,
             greedy_side=np.full(num_games, NOBODY, dtype=np.uint8),
             previous=np.zeros((num_games, width), dtype=np.int32),
@@ -260,7 +266,8 @@ class Learner:
     def load(cls, path: Path, device: Device = "cpu") -> Learner:
         """Read a checkpoint.
 
-        Raises `CheckpointError` if the file is missing, damaged or of another kind, `ValueError` for a device that does not fit.
+        Raises `CheckpointError` if the file is missing, damaged or of another kind, `ValueError`
+        for a device that does not fit.
         """
         _check_device(device)
         with checkpoint(path, CHECKPOINT_KIND) as (parts, about):

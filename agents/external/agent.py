@@ -50,8 +50,9 @@ class EngineOptions(Protocol):
 class EngineAgent:
     """Plays the moves of an engine. The engine starts with the first move, and again after it has failed.
 
-    Forced passes are not asked for. `select_moves` raises `EngineError` if the engine hangs, crashes, or answers with anything but a
-    legal move. Copies and pickles start an engine of their own.
+    Forced passes are not asked for. `select_moves` raises `EngineError` if the engine hangs,
+    crashes, or answers with anything but a legal move. Copies and pickles start an engine of their
+    own.
     """
 
     def __init__(self, name: str, options: EngineOptions) -> None:

@@ -24,7 +24,8 @@ def format_ggf(position: Position) -> str:
 def parse_ggf(text: str) -> list[Position]:
     """Read a game: the positions before each of its moves and after the last one, a forced pass being a move.
 
-    A pass that is not written is added. Raises `RecordFormatError` for a game without a board or with an illegal move.
+    A pass that is not written is added. Raises `RecordFormatError` for a game without a board or
+    with an illegal move.
     """
     properties = _PROPERTY.findall(text)
     boards = [value for name, value in properties if name == "BO"]

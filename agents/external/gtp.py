@@ -1,6 +1,7 @@
 """Engines that speak the Go Text Protocol, version 2, in the dialects of GRhino, Edax, Egaroucid and others.
 
-Squares are named as everywhere in Othello, a1 at the top left; in Go, rows count from the bottom. Passes are never sent if the engine
+Squares are named as everywhere in Othello, a1 at the top left; in Go, rows count from the bottom.
+Passes are never sent if the engine
 passes by itself when it is told a move of the other side: GRhino refuses them.
 """
 
@@ -109,7 +110,8 @@ class GtpEngine(EngineProcess):
     def _set_up(self, position: Position) -> Game | None:
         """Bring a position onto the engine's board, by the first of these ways that is open; return the moves if they were used.
 
-        A command that sets up positions; the moves of the game, if they can be found; a file in SGF.
+        A command that sets up positions; the moves of the game, if they can be found; a file in
+        SGF.
         """
         if self._set_up_command is not None:
             self.ask(f"{self._set_up_command} {position}")
@@ -137,7 +139,8 @@ class GtpEngine(EngineProcess):
     def _ask_after(self, game: Game | None, color: int, command: str) -> str:
         """Ask for a move of a color; if it follows a forced pass and is refused, tell the engine of the pass first.
 
-        Most engines pass by themselves, and GRhino refuses to be told; others, such as neural-reversi, must be told.
+        Most engines pass by themselves, and GRhino refuses to be told; others, such as
+        neural-reversi, must be told.
         """
         try:
             return self.ask(command)
@@ -173,8 +176,9 @@ def _sgf_points(discs: int, board_size: int) -> str:
 def gtp_agent(command: str, *, movetime: float | None = None, timeout: float = ANSWER_SECONDS) -> EngineAgent:
     """Agent that plays the moves of a GTP engine.
 
-    command: command line of the engine, such as "gtp-rhino -l 2". movetime: seconds per move that the engine is told to take, if it
-    knows `time_settings`; by default its own options decide. timeout: seconds after which an engine that has not answered is killed.
+    command: command line of the engine, such as "gtp-rhino -l 2". movetime: seconds per move that
+    the engine is told to take, if it knows `time_settings`; by default its own options decide.
+    timeout: seconds after which an engine that has not answered is killed.
     Raises `ValueError` for a program that does not exist and for limits that are not positive.
     """
     words = split_command(command)

@@ -1,7 +1,8 @@
 """Guard process of an engine: starts it, passes its input on, and kills it when the input ends.
 
-`EngineProcess` runs this file as a script. Its input ends when the owner closes it, and also when the owner is killed: an engine that
-hangs or is deep in thought would not notice either. SIGTERM kills the engine at once. The engine writes to the owner directly.
+`EngineProcess` runs this file as a script. Its input ends when the owner closes it, and also when
+the owner is killed: an engine that hangs or is deep in thought would not notice either. SIGTERM
+kills the engine at once. The engine writes to the owner directly.
 """
 
 from __future__ import annotations

@@ -13,7 +13,8 @@ Game = tuple[Move, ...]
 
 # A search of the moves between two positions plays at most this many moves.
 _MAX_TRIES: Final = 20_000
-# A position of a known game is at most this many moves back: passes and random moves of a match lie between.
+# A position of a known game is at most this many moves back: passes and random moves of a match lie
+# between.
 _MAX_STEPS: Final = 8
 _MAX_GAMES: Final = 4096
 
@@ -27,7 +28,8 @@ class History:
     def find(self, position: Position) -> Game | None:
         """Return moves that lead from the start position to this one; None if none are found in a bounded search.
 
-        A position of a game that was asked about before is found at once, an opening of up to about ten moves in a moment.
+        A position of a game that was asked about before is found at once, an opening of up to about
+        ten moves in a moment.
         """
         if position in self._games:
             return self._games[position]

@@ -84,9 +84,10 @@ class NBoardEngine(EngineProcess):
 def nboard_agent(command: str, *, depth: int = DEFAULT_DEPTH, timeout: float = ANSWER_SECONDS) -> EngineAgent:
     """Agent that plays the moves of an NBoard engine.
 
-    command: command line of the engine, such as "ntest x". depth: search depth in the midgame; engines choose the depth of their endgame
-    by it too. timeout: seconds after which an engine that has not answered is killed. Raises `ValueError` for a program that does not
-    exist and for limits out of range.
+    command: command line of the engine, such as "ntest x". depth: search depth in the midgame;
+    engines choose the depth of their endgame by it too. timeout: seconds after which an engine that
+    has not answered is killed. Raises `ValueError` for a program that does not exist and for limits
+    out of range.
     """
     words = split_command(command)
     if not 1 <= depth <= _MAX_DEPTH:

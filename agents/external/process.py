@@ -26,7 +26,8 @@ _MAX_UNREAD_LINES: Final = 100_000
 _FULL_SECONDS: Final = 0.005
 _NUM_ERROR_LINES: Final = 3
 _MAX_SHOWN: Final = 120
-# An engine that was asked to quit is killed after this time, in seconds; the guard kills it earlier, if it can.
+# An engine that was asked to quit is killed after this time, in seconds; the guard kills it
+# earlier, if it can.
 _CLOSE_SECONDS: Final = 3 * guard.EXIT_SECONDS
 # For the exit code and the last error lines of an engine whose output has ended, in seconds.
 _DEATH_SECONDS: Final = 2.0
@@ -39,7 +40,8 @@ class EngineError(ValueError):
 def split_command(text: str) -> tuple[str, ...]:
     """Split a command line into words by the quoting of the shell; on Windows a backslash is an ordinary character.
 
-    The first word is the program: a path, or a name that is searched for in PATH. Raises `ValueError` if it does not exist.
+    The first word is the program: a path, or a name that is searched for in PATH. Raises
+    `ValueError` if it does not exist.
     """
     try:
         words = shlex.split(text, posix=os.name != "nt")
@@ -68,8 +70,8 @@ _Self = TypeVar("_Self", bound="EngineProcess")
 class EngineProcess:
     """A running engine, whatever its protocol; use it in a `with`, or call `close`.
 
-    The engine cannot outlive this object or this Python process, however that ends: see `agents.external.guard`. command: program and
-    options. Raises `EngineError`.
+    The engine cannot outlive this object or this Python process, however that ends: see
+    `agents.external.guard`. command: program and options. Raises `EngineError`.
     """
 
     def __init__(self, command: Sequence[str]) -> None:
@@ -115,8 +117,8 @@ class EngineProcess:
     def read_line(self, deadline: float, waiting_for: str) -> str:
         """Return the next line, without white space at its ends.
 
-        deadline: of `time.monotonic()`. waiting_for: the command, for the message. Raises `EngineError` after the deadline and if the
-        engine has exited; it is killed then.
+        deadline: of `time.monotonic()`. waiting_for: the command, for the message. Raises
+        `EngineError` after the deadline and if the engine has exited; it is killed then.
         """
         # The deadline counts even while there are lines: an engine may write without end.
         seconds = deadline - time.monotonic()
@@ -164,7 +166,8 @@ def shortened(text: str) -> str:
 def _read_lines(stream: IO[bytes], lines: queue.Queue[str | None], ended: threading.Event) -> None:
     """Put the lines of an engine into a queue, and None at their end. A line that is too long comes in parts.
 
-    While many lines wait to be read the engine has to wait, too: its output is not taken any more. ended: set by `_end`.
+    While many lines wait to be read the engine has to wait, too: its output is not taken any more.
+    ended: set by `_end`.
     """
     with suppress(OSError, ValueError):  # closed by `_end`
         while line := stream.readline(_MAX_LINE):

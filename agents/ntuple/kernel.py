@@ -1,7 +1,8 @@
 """Compiled look-ups of n-tuple networks, for values, searches and training.
 
-The index of a tuple in its table is linear in the contents of its squares. So the indices after a move are the indices before it
-plus what the new disc and the flipped discs add. Boards are the squares of a board size on the 8x8 board, see `agents.board`.
+The index of a tuple in its table is linear in the contents of its squares. So the indices after a
+move are the indices before it plus what the new disc and the flipped discs add. Boards are the
+squares of a board size on the 8x8 board, see `agents.board`.
 """
 
 from __future__ import annotations
@@ -32,10 +33,12 @@ Indices = npt.NDArray[np.int32]
 class Patterns(NamedTuple):
     """A `Layout` in the form that compiled code reads. K is the number of look-ups, padded.
 
-    row_indices: [8, 256, K] int32, the sum of what the own discs of a row add to each index, by the row's discs as a byte; the
-    opponent's discs subtract the same. square_indices: [64, K] int32, the same for one own disc. empty_indices: [K] int32, the
-    indices of the empty board in the first stage. stage_stride: number of weights per stage, and one of value 0 behind them, which
-    the padding looks up. num_stages, num_squares: of the layout. counts: the first of the two look-ups in count tables, or -1.
+    row_indices: [8, 256, K] int32, the sum of what the own discs of a row add to each index, by the
+    row's discs as a byte; the opponent's discs subtract the same. square_indices: [64, K] int32,
+    the same for one own disc. empty_indices: [K] int32, the indices of the empty board in the first
+    stage. stage_stride: number of weights per stage, and one of value 0 behind them, which the
+    padding looks up. num_stages, num_squares: of the layout. counts: the first of the two look-ups
+    in count tables, or -1.
     geometry: of the board.
     """
 
@@ -156,8 +159,9 @@ def afterstate_indices(
 ) -> None:
     """Write the indices of the afterstate of a move into `after`.
 
-    own, opp: the discs after the move, of the side that made it and of the other side. replies: the legal moves of `opp`. here: the
-    indices before the move, of `position_indices` with the number of discs after it.
+    own, opp: the discs after the move, of the side that made it and of the other side. replies: the
+    legal moves of `opp`. here: the indices before the move, of `position_indices` with the number
+    of discs after it.
     """
     disc = patterns.square_indices[square]
     for k in range(len(after)):

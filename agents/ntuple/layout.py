@@ -1,8 +1,9 @@
 """The layout of an n-tuple network: its tuples of squares, its tables, and the index of each weight. NumPy only.
 
-A tuple of L squares has 3**L contents, each with a weight in the tuple's table. Tuples that are images of each other under the
-board's symmetries share one table (Lucas 2008; Jaskowski 2014). Two more tables, the count tables, are indexed by counts: of moves
-and own discs, and of frontier discs. Each stage of the game may have its own tables (Buro 1997).
+A tuple of L squares has 3**L contents, each with a weight in the tuple's table. Tuples that are
+images of each other under the board's symmetries share one table (Lucas 2008; Jaskowski 2014). Two
+more tables, the count tables, are indexed by counts: of moves and own discs, and of frontier discs.
+Each stage of the game may have its own tables (Buro 1997).
 """
 
 from __future__ import annotations
@@ -22,16 +23,19 @@ Group = tuple[tuple[int, ...], ...]
 
 # Counts of moves and of frontier discs are capped at one less than this.
 COUNT_LIMIT: Final = 32
-# Class of each number of own discs. Few discs have a class each: they are what a wipe-out looks like.
+# Class of each number of own discs. Few discs have a class each: they are what a wipe-out looks
+# like.
 DISC_CLASS: Final = np.array([0, 0, 0, 0, 1, 2, 3, 4, 4, *[5] * 3, *[6] * 4, *[7] * 49], dtype=np.int32)
 # Sizes of the count tables: by disc class, replies and moves; by frontier discs of both sides.
 COUNT_TABLE_SIZES: Final = ((int(DISC_CLASS[-1]) + 1) * COUNT_LIMIT**2, COUNT_LIMIT**2)
 # The smallest number of discs of an afterstate.
 FEWEST_DISCS: Final = 5
-# Number of partial sums that add up to a value, in compiled code and in NumPy alike: so both round alike.
+# Number of partial sums that add up to a value, in compiled code and in NumPy alike: so both round
+# alike.
 PARTIAL_SUMS: Final = 4
 
-# Indices are computed in float32, which is exact below this. So even with all stages they fit into the 32 bits of compiled code.
+# Indices are computed in float32, which is exact below this. So even with all stages they fit into
+# the 32 bits of compiled code.
 _MAX_STAGE_SIZE: Final = 1 << 24
 
 
@@ -39,16 +43,19 @@ _MAX_STAGE_SIZE: Final = 1 << 24
 class Layout:
     """The tuples and tables of an n-tuple network. Raises `ValueError` for an impossible layout.
 
-    groups: for each table the tuples of squares that share it, all of one length. The contents d_1 ... d_L of a tuple have the index
-    d_1 * 3**(L-1) + ... + d_L in its table, where a digit is 0 for an opponent's disc, 1 for an empty square, 2 for an own disc.
+    groups: for each table the tuples of squares that share it, all of one length. The contents d_1
+    ... d_L of a tuple have the index d_1 * 3**(L-1) + ... + d_L in its table, where a digit is 0
+    for an opponent's disc, 1 for an empty square, 2 for an own disc.
 
-    num_stages: number of stages of equal length, by the number of discs of afterstates, from 5 to n*n. The weights of a stage lie
+    num_stages: number of stages of equal length, by the number of discs of afterstates, from 5 to
+    n*n. The weights of a stage lie
     together: first the tables of the groups, then the count tables.
 
-    counts: whether there are count tables. The first one has a `COUNT_LIMIT` x `COUNT_LIMIT` part for each disc class (see
-    `DISC_CLASS`) of the number of own discs; its row is the number of the opponent's replies, its column the number of moves that
-    the side itself would have after a pass of the opponent. Row and column of the second one are the numbers of own and opposing
-    frontier discs (discs that touch an empty square).
+    counts: whether there are count tables. The first one has a `COUNT_LIMIT` x `COUNT_LIMIT` part
+    for each disc class (see `DISC_CLASS`) of the number of own discs; its row is the number of the
+    opponent's replies, its column the number of moves that the side itself would have after a pass
+    of the opponent. Row and column of the second one are the numbers of own and opposing frontier
+    discs (discs that touch an empty square).
     """
 
     groups: tuple[Group, ...]
@@ -125,8 +132,9 @@ class Layout:
     def mirrored_indices(self) -> npt.NDArray[np.int64]:
         """For each weight of a stage the weight of the mirrored pattern: [stage_size] int64, its own inverse.
 
-        A weight is its own image where no symmetry maps its tuple onto itself, and in the count tables. Where several symmetries do,
-        the first one counts; the straight and corner patterns have at most one.
+        A weight is its own image where no symmetry maps its tuple onto itself, and in the count
+        tables. Where several symmetries do, the first one counts; the straight and corner patterns
+        have at most one.
         """
         images = np.arange(self.stage_size)
         start = 0
@@ -152,7 +160,8 @@ def _powers_of_three(length: int) -> npt.NDArray[np.int64]:
 def straight_and_corner_groups(board_size: int = 8) -> tuple[Group, ...]:
     """Logistello's patterns (Buro 1997): the edge with both X squares, two corner blocks, the inner lines, the diagonals.
 
-    On 8x8: 46 tuples in 11 groups, 167,265 weights. Raises `ValueError` for boards smaller than 6x6.
+    On 8x8: 46 tuples in 11 groups, 167,265 weights. Raises `ValueError` for boards smaller than
+    6x6.
     """
     n = board_size
     if n < 6:

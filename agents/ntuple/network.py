@@ -25,8 +25,8 @@ KIND: Final = "ntuple"
 class NTupleNetwork:
     """A value function of afterstates: the sum of the weights that a position looks up.
 
-    weights: [layout.num_weights] floating point, in the order of the layout. Raises `ValueError` where they do not fit the layout
-    or are not finite.
+    weights: [layout.num_weights] floating point, in the order of the layout. Raises `ValueError`
+    where they do not fit the layout or are not finite.
     """
 
     layout: Layout
@@ -52,7 +52,8 @@ class NTupleNetwork:
     def indices(self, own: BitboardArray, opp: BitboardArray) -> npt.NDArray[np.int64]:
         """The indices of the weights that each position looks up.
 
-        own, opp: [N] uint64, discs of the side that has just moved, and of the other side. Returns [N, K] int64.
+        own, opp: [N] uint64, discs of the side that has just moved, and of the other side. Returns
+        [N, K] int64.
         """
         layout = self.layout
         contents = unpack_contents(own, opp, self.board_size**2).astype(np.float32)
@@ -93,7 +94,8 @@ class NTupleNetwork:
     def save(self, path: Path, metadata: dict[str, Any] | None = None) -> None:
         """Write a safetensors file, by an atomic rename. metadata: further JSON values for the file.
 
-        Where all patterns have the weights of their mirror images, only one of each pair is written.
+        Where all patterns have the weights of their mirror images, only one of each pair is
+        written.
         """
         layout = self.layout
         about = {**(metadata or {}), "board_size": layout.board_size, "groups": layout.groups}

@@ -1,8 +1,10 @@
 """Alpha-beta search over any evaluation that is a sum of table entries or features, with exact endgames.
 
-Iterative deepening, null windows, a transposition table, moves sorted by their evaluation one ply deep. A search of a given depth has
-the value of plain minimax: depth counts placed discs, a pass costs none, and finished games count by their result. It visits millions
-of positions per second on one core. Needs numba (extra `[fast]`).
+Iterative deepening, null windows, a transposition table, moves sorted by their evaluation one ply
+deep. A search of a given depth has
+the value of plain minimax: depth counts placed discs, a pass costs none, and finished games count
+by their result. It visits millions of positions per second on one core. Needs numba (extra
+`[fast]`).
 """
 
 from __future__ import annotations
@@ -79,7 +81,8 @@ from othello_env.position import Position
 WON: Final = 2 * LARGEST
 _INFINITY: Final = 4 * LARGEST
 
-# Two plies before the leaves, moves are sorted by the number of replies, which costs less than an evaluation.
+# Two plies before the leaves, moves are sorted by the number of replies, which costs less than an
+# evaluation.
 _REPLY: Final = 8
 _FROM_TABLE: Final = 1 << 40
 
@@ -160,8 +163,8 @@ def _search(own: Word, opp: Word, alpha: Int, beta: Int, depth: Int, board: Word
     entry = find(table, own, opp)
     if entry:
         remembered = best_square(table, entry)
-        # Bounds of another depth would make the value depend on the order of the search. The few nodes with an open window are
-        # searched again, for the principal variation.
+        # Bounds of another depth would make the value depend on the order of the search. The few
+        # nodes with an open window are searched again, for the principal variation.
         if null_window and depth_of(table, entry) == depth:
             lower = lower_bound(table, entry)
             upper = upper_bound(table, entry)
@@ -298,11 +301,13 @@ def _solve_rows(own: BitboardArray, opp: BitboardArray, results: npt.NDArray[np.
 class SearchReport:
     """Result of a search.
 
-    square: the move. score: the value for the side to move, in the units of the evaluation; where decided, the final score of the
-    principal variation, empty squares counted for the winner. decided: whether the outcome (win, draw or loss) is proven. exact:
-    whether move and score are proven: no move reaches a higher final score. True with at most `solver` empty squares, unless the
-    solver ran out of `solver_seconds`, and where the search reached the end of the game. depth: number of placed discs. pv: principal
-    variation, the squares without passes. nodes: number of positions visited. seconds: time taken.
+    square: the move. score: the value for the side to move, in the units of the evaluation; where
+    decided, the final score of the principal variation, empty squares counted for the winner.
+    decided: whether the outcome (win, draw or loss) is proven. exact:
+    whether move and score are proven: no move reaches a higher final score. True with at most
+    `solver` empty squares, unless the solver ran out of `solver_seconds`, and where the search
+    reached the end of the game. depth: number of placed discs. pv: principal variation, the squares
+    without passes. nodes: number of positions visited. seconds: time taken.
     """
 
     square: int
@@ -318,16 +323,20 @@ class SearchReport:
 class AlphaBetaAgent:
     """Plays the best move of a search. Deterministic unless a time limit is set. Not thread-safe.
 
-    evaluate: returns the evaluation for a board size, and its scale; raises `ValueError` for a size that it cannot evaluate.
+    evaluate: returns the evaluation for a board size, and its scale; raises `ValueError` for a size
+    that it cannot evaluate.
 
-    depth, seconds, nodes: limits of the search of a position; the first one that is reached ends it, after depth 1 at the earliest.
+    depth, seconds, nodes: limits of the search of a position; the first one that is reached ends
+    it, after depth 1 at the earliest.
 
-    solver: with at most this many empty squares the agent plays perfectly. The limits above do not apply to the solver; 20 empty squares
-    take about a second, 24 about a minute. solver_seconds: time limit of the solver for a position, by default none. When it is over, the
-    agent searches the position within the limits above instead, and play may be imperfect: see `SearchReport.exact`.
+    solver: with at most this many empty squares the agent plays perfectly. The limits above do not
+    apply to the solver; 20 empty squares take about a second, 24 about a minute. solver_seconds:
+    time limit of the solver for a position, by default none. When it is over, the
+    agent searches the position within the limits above instead, and play may be imperfect: see
+    `SearchReport.exact`.
 
-    hash_mb: size of the transposition table of each thread in MiB. Copies and pickles begin with empty tables, which makes no
-    difference to their moves.
+    hash_mb: size of the transposition table of each thread in MiB. Copies and pickles begin with
+    empty tables, which makes no difference to their moves.
 
     board_size: the only board size that the agent plays, or None for any.
     """
@@ -514,9 +523,10 @@ def alpha_beta_agent(
 ) -> AlphaBetaAgent:
     """Agent that searches with a network from a file, or with a built-in evaluation. Without a limit the depth is 6.
 
-    file: as `NTupleNetwork.save` writes it, or in the League's text format (`.txt`), seen from the mover. evaluation: a table of square
-    weights (`agents.positional`), by default "swh", or "heuristics". The others: see `AlphaBetaAgent`. Raises `ValueError` for impossible
-    limits, and `CheckpointError` or `RecordFormatError` for a bad file.
+    file: as `NTupleNetwork.save` writes it, or in the League's text format (`.txt`), seen from the
+    mover. evaluation: a table of square weights (`agents.positional`), by default "swh", or
+    "heuristics". The others: see `AlphaBetaAgent`. Raises `ValueError` for impossible limits, and
+    `CheckpointError` or `RecordFormatError` for a bad file.
     """
     if file is not None and evaluation is not None:
         raise ValueError(f"a file and evaluation={evaluation}: expected one of them")

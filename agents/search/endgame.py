@@ -1,8 +1,8 @@
 """Exact endgames: the final score of perfect play, and the moves that reach it.
 
-The search is alpha-beta with null windows, a transposition table, cutoffs by stable discs, and moves sorted by the number of replies; it
-visits about 25 million positions per second on one core. Needs numba (extra `[fast]`). `python -m agents.solve` solves files of
-positions.
+The search is alpha-beta with null windows, a transposition table, cutoffs by stable discs, and
+moves sorted by the number of replies; it visits about 25 million positions per second on one core.
+Needs numba (extra `[fast]`). `python -m agents.solve` solves files of positions.
 """
 
 from __future__ import annotations
@@ -58,7 +58,8 @@ _FEW: Final = 6
 # With at least this many empties all children are looked up in the table before one is searched.
 _LOOK_UP_MOVES: Final = 10
 
-# Weights of the move order, tuned on the number of nodes of FFO #28 to #36. A higher sum comes first.
+# Weights of the move order, tuned on the number of nodes of FFO #28 to #36. A higher sum comes
+# first.
 _REPLY: Final = 256  # subtracted for each reply, twice for a corner
 _POTENTIAL_REPLY: Final = 32  # subtracted for each empty square beside the mover's discs
 _ODD_QUADRANT: Final = 64  # a square in a quadrant with an odd number of empties
@@ -109,7 +110,8 @@ def _with_few_empties(
 ) -> Int:
     """The value of a position with at least two empties, all of which are tried one by one. passed: 1 after a pass of `opp`.
 
-    A copy of the rules for speed: the legal moves are not computed. `tests/agents/search/test_endgame.py` compares it with `Position`.
+    A copy of the rules for speed: the legal moves are not computed.
+    `tests/agents/search/test_endgame.py` compares it with `Position`.
     """
     table[NODES] += ONE
     best = np.int64(-_INFINITY)
@@ -231,8 +233,9 @@ def _with_many_empties(own: Word, opp: Word, alpha: Int, beta: Int, num_empties:
 def value_of(own: Word, opp: Word, alpha: Int, beta: Int, board: Word, to_winner: Int, table: Table) -> Int:
     """The value of a position from the view of `own`, the side to move: exact between alpha and beta, otherwise a bound.
 
-    For compiled functions. own, opp, board: as `board_arguments` returns them. to_winner: 1 where empty squares count for the winner,
-    else 0. table: after `begin_search`; where STOP is set afterwards the value is meaningless.
+    For compiled functions. own, opp, board: as `board_arguments` returns them. to_winner: 1 where
+    empty squares count for the winner, else 0. table: after `begin_search`; where STOP is set
+    afterwards the value is meaningless.
     """
     empties = board & ~(own | opp)
     num_empties = popcount(empties)
@@ -260,9 +263,9 @@ class SearchStoppedError(RuntimeError):
 class Solution:
     """The solution of a position.
 
-    score: the final score of perfect play from the view of the side to move. pv: the squares of one perfect game to its end, the first
-    one a best move; passes are left out, except a forced pass at the beginning. nodes: number of positions visited. seconds: time
-    taken.
+    score: the final score of perfect play from the view of the side to move. pv: the squares of one
+    perfect game to its end, the first one a best move; passes are left out, except a forced pass at
+    the beginning. nodes: number of positions visited. seconds: time taken.
     """
 
     score: int
@@ -274,11 +277,13 @@ class Solution:
 class Solver:
     """Solves endgames exactly, one position at a time. Not thread-safe.
 
-    scoring: the score to maximize, "empties_to_winner" as in tournaments and files, or "discs". The same moves win, draw and lose in
-    both. hash_mb: size of the transposition table in MiB. 20 empties take about a second, 24 empties about a minute.
+    scoring: the score to maximize, "empties_to_winner" as in tournaments and files, or "discs". The
+    same moves win, draw and lose in both. hash_mb: size of the transposition table in MiB. 20
+    empties take about a second, 24 empties about a minute.
 
-    Limits of the methods: seconds, the time for the answer; max_nodes, the number of positions visited. Impossible limits raise
-    `ValueError`, and an answer that is not found within them `SearchStoppedError`.
+    Limits of the methods: seconds, the time for the answer; max_nodes, the number of positions
+    visited. Impossible limits raise `ValueError`, and an answer that is not found within them
+    `SearchStoppedError`.
     """
 
     def __init__(self, scoring: Scoring = "empties_to_winner", *, hash_mb: int = 64) -> None:
@@ -337,8 +342,8 @@ class Solver:
 def exact_search(table: Table, scoring: Scoring, *, deadline: float | None = None) -> Callable[[Position, int, int], int]:
     """A function that returns the value of a position between two bounds, see `value_of`; Ctrl-C interrupts it.
 
-    table: after `begin_search`. deadline: by `time.perf_counter`. The function raises `SearchStoppedError` at the deadline, and at the
-    limit of nodes.
+    table: after `begin_search`. deadline: by `time.perf_counter`. The function raises
+    `SearchStoppedError` at the deadline, and at the limit of nodes.
     """
 
     def search(position: Position, alpha: int, beta: int) -> int:

@@ -1,7 +1,8 @@
 """Evaluations in the form that compiled searches read: sums of table entries and weighted features, in integers.
 
-A sum over patterns of squares fits: n-tuple networks (`agents.ntuple`), and tables of square weights as networks whose tuples are
-the rows of the board. Weighted features (`agents.heuristics`) can be added to the sum.
+A sum over patterns of squares fits: n-tuple networks (`agents.ntuple`), and tables of square
+weights as networks whose tuples are the rows of the board. Weighted features (`agents.heuristics`)
+can be added to the sum.
 """
 
 from __future__ import annotations
@@ -36,8 +37,10 @@ _LARGEST_SCALE: Final = 1e100  # for weights that are all but 0
 class SearchEvaluation(NamedTuple):
     """An evaluation in the form that compiled searches read.
 
-    patterns: the look-ups. weights: [num_stages * stage_stride] int32, of the patterns. indices: [2, K] int32, scratch space of the
-    search: the indices of a position, and of an afterstate. feature_weights: [F] int32, in the order of `FEATURES`, or [0].
+    patterns: the look-ups. weights: [num_stages * stage_stride] int32, of the patterns. indices:
+    [2, K] int32, scratch space of the
+    search: the indices of a position, and of an afterstate. feature_weights: [F] int32, in the
+    order of `FEATURES`, or [0].
     """
 
     patterns: Patterns
@@ -121,7 +124,8 @@ def look_at(own: Word, opp: Word, evaluation: SearchEvaluation) -> None:
 def afterstate_value(square: Square, flipped: Word, own: Word, opp: Word, replies: Word, evaluation: SearchEvaluation) -> Int:
     """The value of the afterstate of a move, from the view of the side that made it. Call `look_at` with the position first.
 
-    own, opp: the discs after the move, of the side that made it and of the other side. replies: the legal moves of `opp`.
+    own, opp: the discs after the move, of the side that made it and of the other side. replies: the
+    legal moves of `opp`.
     """
     here, after = evaluation.indices[0], evaluation.indices[1]
     afterstate_indices(square, flipped, own, opp, replies, evaluation.patterns, here, after)

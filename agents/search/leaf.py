@@ -1,7 +1,7 @@
 """Evaluators of the leaves of a tree search: a policy and a value for each position of a batch.
 
-An evaluator is a pure function of positions and a generator. Policy-value networks, random playouts and value functions of
-afterstates implement the protocol.
+An evaluator is a pure function of positions and a generator. Policy-value networks, random playouts
+and value functions of afterstates implement the protocol.
 """
 
 from __future__ import annotations
@@ -31,8 +31,9 @@ _ONE: Final = np.uint64(1)
 class Evaluation(NamedTuple):
     """The evaluation of L positions, each from the view of its side to move.
 
-    policy_logits: [L, A] float32 with A = n*n + 1, not normalized; only the entries of legal squares are read, and -inf means
-    probability 0. None stands for a uniform policy. values: [L] float32 from -1, a loss, to 1, a win.
+    policy_logits: [L, A] float32 with A = n*n + 1, not normalized; only the entries of legal
+    squares are read, and -inf means probability 0. None stands for a uniform policy. values: [L]
+    float32 from -1, a loss, to 1, a win.
     """
 
     policy_logits: npt.NDArray[np.float32] | None
@@ -45,8 +46,9 @@ class Evaluator(Protocol):
     def evaluate(self, positions: PositionBatch, rng: np.random.Generator) -> Evaluation:
         """Evaluate each position.
 
-        positions: [L], at least one, not to be changed; in each the side to move has a legal move. rng: the source of all randomness.
-        The evaluation of a position should depend on the other positions only by the random numbers that it gets.
+        positions: [L], at least one, not to be changed; in each the side to move has a legal move.
+        rng: the source of all randomness. The evaluation of a position should depend on the other
+        positions only by the random numbers that it gets.
         """
         ...
 
@@ -55,8 +57,8 @@ class Evaluator(Protocol):
 class RolloutEvaluator:
     """Uniformly random playouts: the value is their mean outcome, the policy is uniform.
 
-    rollouts: number of playouts per position. Each position takes 64 random bits from the generator, in order, which determine its
-    playouts. Raises `ValueError` for fewer than one.
+    rollouts: number of playouts per position. Each position takes 64 random bits from the
+    generator, in order, which determine its playouts. Raises `ValueError` for fewer than one.
     """
 
     rollouts: int = 1
@@ -79,8 +81,9 @@ class RolloutEvaluator:
 class AfterstateEvaluator:
     """A one-ply search with a value function of afterstates, such as an n-tuple network.
 
-    The policy is the softmax of the values of the afterstates divided by `temperature`. The value is tanh of the highest value divided
-    by `scale`. value_function: as `evaluate` of `AfterstateAgent`. Raises `ValueError` for a temperature or a scale that is not positive.
+    The policy is the softmax of the values of the afterstates divided by `temperature`. The value
+    is tanh of the highest value divided by `scale`. value_function: as `evaluate` of
+    `AfterstateAgent`. Raises `ValueError` for a temperature or a scale that is not positive.
     """
 
     value_function: Callable[[Afterstates], Values]

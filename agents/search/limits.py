@@ -46,7 +46,8 @@ def node_limit(name: str, nodes: int | None) -> np.uint64:
 def run_interruptibly(search: Callable[[], Result], tables: Sequence[Table], *, seconds: float | None = None) -> Result:
     """Call a function that runs compiled searches on these tables, and return its result.
 
-    The searches are stopped, by STOP of their tables, after `seconds`, and when the user presses Ctrl-C.
+    The searches are stopped, by STOP of their tables, after `seconds`, and when the user presses
+    Ctrl-C.
     """
     future: Future[Result] = Future()
 
@@ -61,7 +62,8 @@ def run_interruptibly(search: Callable[[], Result], tables: Sequence[Table], *, 
         thread.start()
         wait([future], None if seconds is None else max(0.0, seconds))
     finally:
-        # The search must have ended before the tables are used again. Repeatedly, because a search that has not begun yet clears STOP.
+        # The search must have ended before the tables are used again. Repeatedly, because a search
+        # that has not begun yet clears STOP.
         while thread.ident is not None and not future.done():
             for table in tables:
                 table[STOP] = 1

@@ -1,11 +1,12 @@
 """Batched Monte Carlo tree search: PUCT (Silver et al. 2018) or Gumbel AlphaZero (Danihelka et al. 2022).
 
-Each simulation selects a path from the root to a position that is not in the tree yet and adds it as a leaf. One call of an
-`Evaluator` evaluates the leaves of all games; then they are expanded and their values backed up. Trees are rows of flat arrays that
-compiled loops work on, see `agents.search.tree`.
+Each simulation selects a path from the root to a position that is not in the tree yet and adds it
+as a leaf. One call of an `Evaluator` evaluates the leaves of all games; then they are expanded and
+their values backed up. Trees are rows of flat arrays that compiled loops work on, see
+`agents.search.tree`.
 
-Passes are automatic in a tree, so a side may move twice in a row: a value changes sign where the side to move changes. A finished game
-has its exact result and is never evaluated.
+Passes are automatic in a tree, so a side may move twice in a row: a value changes sign where the
+side to move changes. A finished game has its exact result and is never evaluated.
 """
 
 from __future__ import annotations
@@ -47,7 +48,8 @@ from othello_env.compiled import GEOMETRY
 
 Method = Literal["puct", "gumbel"]
 
-# Maximum memory for trees in bytes; more games than that are searched in groups. See `Tree` for the memory per game.
+# Maximum memory for trees in bytes; more games than that are searched in groups. See `Tree` for the
+# memory per game.
 TREE_MEMORY: Final = 512 << 20
 
 # A simulation takes a few microseconds per game, handing games to a thread a hundred.
@@ -57,7 +59,8 @@ _MOST_SIMULATIONS: Final = 10_000_000  # edges are counted in 32 bits
 _MOST_SCALE: Final = 1e6
 # Gumbel noise that is switched off still breaks ties.
 _TIE_NOISE: Final = 1e-9
-# Tuned with one random playout per simulation, whose values are far noisier than those of a network.
+# Tuned with one random playout per simulation, whose values are far noisier than those of a
+# network.
 _ROLLOUT_PB_C_INIT: Final = 2.0
 _ROLLOUT_VALUE_SCALE: Final = 0.1
 _ROLLOUT_MAXVISIT_INIT: Final = 20.0
@@ -76,20 +79,24 @@ _UNIFORM: Final = np.empty((0, 0), dtype=np.float32)
 class SearchSettings:
     """Settings of a search. Raises `ValueError` for impossible values.
 
-    simulations: number of simulations per game, at least 1. method: "puct" or "gumbel". leaves_per_call: maximum number of leaves of
-    one game per call of the evaluator; 1 is the plain sequential search. PUCT selects further leaves with virtual losses for pending
-    simulations; Gumbel selects them within one phase of sequential halving.
+    simulations: number of simulations per game, at least 1. method: "puct" or "gumbel".
+    leaves_per_call: maximum number of leaves of one game per call of the evaluator; 1 is the plain
+    sequential search. PUCT selects further leaves with virtual losses for pending simulations;
+    Gumbel selects them within one phase of sequential halving.
 
-    PUCT maximizes the mean value of an edge plus exploration(N) * prior * sqrt(N) / (1 + n), where N and n are the visits of the node
-    and of the edge, and exploration(N) = pb_c_init + log((1 + N + pb_c_base) / pb_c_base). An edge without visits has the mean value of
-    the node minus `fpu_reduction`. dirichlet_fraction: share of Dirichlet(dirichlet_alpha) noise in the prior of the root, for self-play.
+    PUCT maximizes the mean value of an edge plus exploration(N) * prior * sqrt(N) / (1 + n), where
+    N and n are the visits of the node and of the edge, and exploration(N) = pb_c_init + log((1 + N
+    + pb_c_base) / pb_c_base). An edge without visits has the mean value of the node minus
+    `fpu_reduction`. dirichlet_fraction: share of Dirichlet(dirichlet_alpha) noise in the prior of
+    the root, for self-play.
 
-    Gumbel considers the `max_num_considered_actions` moves with the highest logit plus `gumbel_scale` times Gumbel noise (0: the
-    highest logits, ties broken at random) by sequential halving. The weight of a value against a logit is (maxvisit_init + n) *
-    value_scale, where n is the number of visits of the most visited move.
+    Gumbel considers the `max_num_considered_actions` moves with the highest logit plus
+    `gumbel_scale` times Gumbel noise (0: the highest logits, ties broken at random) by sequential
+    halving. The weight of a value against a logit is (maxvisit_init + n) * value_scale, where n is
+    the number of visits of the most visited move.
 
-    margin_share: see `agents.board.mixed_result`, for the values of finished games. The values of the evaluator must have the same
-    meaning.
+    margin_share: see `agents.board.mixed_result`, for the values of finished games. The values of
+    the evaluator must have the same meaning.
     """
 
     simulations: int
@@ -131,11 +138,14 @@ class SearchSettings:
 class SearchResult:
     """Result of a search. All values are from the view of the side to move at the root.
 
-    visit_counts: [B, A] int32, of the moves; all 0 where nothing is searched: one legal move, a pass, a finished game.
-    root_values: [B] float32, the mean of the evaluation of the root and the values of all simulations; the evaluation alone where
-    nothing is searched, the result where the game is over. q_values: [B, A] float32, mean values of the moves, NaN without a visit.
-    policy: [B, A] float32, the share of visits (PUCT) or the improved policy (Gumbel); 0 for illegal moves. moves: [B] int64, the
-    most visited move (PUCT) or the last one of sequential halving (Gumbel); the pass where nothing else is legal.
+    visit_counts: [B, A] int32, of the moves; all 0 where nothing is searched: one legal move, a
+    pass, a finished game.
+    root_values: [B] float32, the mean of the evaluation of the root and the values of all
+    simulations; the evaluation alone where nothing is searched, the result where the game is over.
+    q_values: [B, A] float32, mean values of the moves, NaN without a visit.
+    policy: [B, A] float32, the share of visits (PUCT) or the improved policy (Gumbel); 0 for
+    illegal moves. moves: [B] int64, the most visited move (PUCT) or the last one of sequential
+    halving (Gumbel); the pass where nothing else is legal.
     """
 
     visit_counts: npt.NDArray[np.int32]
@@ -148,7 +158,8 @@ class SearchResult:
 class Searches:
     """G searches that run at the same time but need not begin or end together: a new one can begin wherever one has ended.
 
-    One call of the evaluator evaluates the leaves of all running searches, at least one leaf of each.
+    One call of the evaluator evaluates the leaves of all running searches, at least one leaf of
+    each.
     """
 
     def __init__(self, num_searches: int, settings: SearchSettings, *, board_size: int, empties: int) -> None:
@@ -168,9 +179,11 @@ class Searches:
     def begin(self, numbers: npt.NDArray[np.int64], positions: PositionBatch, *, simulations: npt.NDArray[np.int64] | None = None) -> None:
         """Begin searches of B positions.
 
-        numbers: [B], different numbers of idle searches. simulations: [B], number of simulations of each search, by default (and at
-        most) that of the settings. Positions with at most one legal move are evaluated, not searched. Raises `ValueError` for other
-        numbers of simulations, for running searches, and for positions that are over, of another board size or with too many empties.
+        numbers: [B], different numbers of idle searches. simulations: [B], number of simulations of
+        each search, by default (and at most) that of the settings. Positions with at most one legal
+        move are evaluated, not searched. Raises `ValueError` for other numbers of simulations, for
+        running searches, and for positions that are over, of another board size or with too many
+        empties.
         """
         lengths = np.full(len(numbers), self.settings.simulations) if simulations is None else simulations
         if not len(numbers) == len(positions) == len(lengths):
@@ -237,7 +250,8 @@ class Searches:
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]], positions: PositionBatch) -> None:
         """Restore the arrays of `state`, where no search is running. positions: [G], the roots of the running searches.
 
-        Raises `ValueError` or `KeyError` for arrays that do not fit; this object must not be used afterwards.
+        Raises `ValueError` or `KeyError` for arrays that do not fit; this object must not be used
+        afterwards.
         """
         tree, num_nodes, limits, prior = self._tree, arrays["num_nodes"], arrays["limit"], arrays["edge_prior"]
         num_games, width = len(tree.limit), int(num_nodes.max(initial=0))
@@ -309,8 +323,9 @@ def _is_consistent(tree: Tree, games: npt.NDArray[np.int64], *, width: int, num_
 def search(positions: PositionBatch, evaluator: Evaluator, *, settings: SearchSettings, rng: np.random.Generator) -> SearchResult:
     """Search a batch of positions.
 
-    Positions with at most one legal move are not searched. Games are searched in groups whose trees fit into `TREE_MEMORY`. The result
-    for a position depends on the other positions only by the random numbers, which come from `rng`.
+    Positions with at most one legal move are not searched. Games are searched in groups whose trees
+    fit into `TREE_MEMORY`. The result for a position depends on the other positions only by the
+    random numbers, which come from `rng`.
     """
     result = _empty_result(len(positions), positions.board_size)
     over = positions.is_over
@@ -482,8 +497,9 @@ def _params(settings: SearchSettings, board_size: int, lengths: tuple[int, ...])
 def considered_visits(num_considered: int, simulations: int) -> tuple[list[int], list[int]]:
     """The schedule of sequential halving: for each simulation a number of visits, and the number of the phase.
 
-    A simulation goes to the best one of the moves that have this number of visits, so dropped moves fall behind. The simulations are
-    divided among about log2(num_considered) phases, and in each phase equally among the moves left. The last two moves get the rest.
+    A simulation goes to the best one of the moves that have this number of visits, so dropped moves
+    fall behind. The simulations are divided among about log2(num_considered) phases, and in each
+    phase equally among the moves left. The last two moves get the rest.
     """
     visits, phases = list[int](), list[int]()
     num_phases = max(1, math.ceil(math.log2(num_considered)))
@@ -534,8 +550,9 @@ class MCTSAgent:
 def mcts_agent(file: Path | None = None, *, simulations: int = 200, method: Method = "puct", rollouts: int | None = None) -> MCTSAgent:
     """Agent that searches with random playouts and a uniform policy, or with an n-tuple network from a file.
 
-    rollouts: number of playouts per simulation, by default one; not with a file. With a network the policy is the softmax of the values
-    of the moves. Raises `ValueError` for counts below 1, `CheckpointError` for a bad file.
+    rollouts: number of playouts per simulation, by default one; not with a file. With a network the
+    policy is the softmax of the values of the moves. Raises `ValueError` for counts below 1,
+    `CheckpointError` for a bad file.
     """
     if file is not None and rollouts is not None:
         raise ValueError(f"a file and rollouts={rollouts}: expected one of them")

@@ -1,13 +1,15 @@
 """The transposition table of a compiled search, with its counters, move lists and principal variations in the same array.
 
-One flat array of words, because a compiled recursion is fastest with few arguments. The table has two slots per bucket. A slot
-holds the whole position, so that two positions are never confused, and bounds on its value:
+One flat array of words, because a compiled recursion is fastest with few arguments. The table has
+two slots per bucket. A slot holds the whole position, so that two positions are never confused, and
+bounds on its value:
 
-word 0: discs of the side to move. word 1: discs of the other side. word 2: lower bound in the low half, upper bound in the high
-half, both plus 2**31. word 3: the best square (8 bits), the depth (8 bits), the number of the search (32 bits).
+word 0: discs of the side to move. word 1: discs of the other side. word 2: lower bound in the low
+half, upper bound in the high half, both plus 2**31. word 3: the best square (8 bits), the depth (8
+bits), the number of the search (32 bits).
 
-A search never reads entries of an earlier search, so its result depends on the position and the settings alone: each search has its
-own number, and a slot with another number counts as empty.
+A search never reads entries of an earlier search, so its result depends on the position and the
+settings alone: each search has its own number, and a slot with another number counts as empty.
 """
 
 from __future__ import annotations

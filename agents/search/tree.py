@@ -31,13 +31,14 @@ _ONE: Final = np.uint64(1)
 class Tree(NamedTuple):
     """The trees of G games with room for N nodes and E edges each. N is the maximum number of simulations plus 1.
 
-    The edges of a node lie next to each other in the row of their game, in the order of their squares. A node has at most as many
-    edges as the root has empty squares, so E = N times that is enough for every game. `agents.search.mcts.tree_bytes` gives the
-    memory: 719 kilobytes for 400 simulations from the start position. The system provides pages when they are written to, so a usual
-    game takes a sixth.
+    The edges of a node lie next to each other in the row of their game, in the order of their
+    squares. A node has at most as many edges as the root has empty squares, so E = N times that is
+    enough for every game. `agents.search.mcts.tree_bytes` gives the
+    memory: 719 kilobytes for 400 simulations from the start position. The system provides pages
+    when they are written to, so a usual game takes a sixth.
 
-    Values are from the view of the side to move: of the node, or of the node where the edge begins. A named tuple, because compiled
-    functions take one as it is.
+    Values are from the view of the side to move: of the node, or of the node where the edge begins.
+    A named tuple, because compiled functions take one as it is.
     """
 
     own: BitboardArray  # [G, N], discs of the side to move
@@ -73,9 +74,10 @@ class Tree(NamedTuple):
 class SearchParams(NamedTuple):
     """`SearchSettings` in the form that compiled functions read.
 
-    exploration: [S + 2] for at most S simulations, the factor of prior / (1 + n), by the visits of the node. considered_visits:
-    [T, M + 1, S], for each of T lengths of a search and each number of considered moves the number of visits of the move that comes
-    next, by simulation. phase: [T, M + 1, S], the number of the halving. words: of `GEOMETRY`. The others: see `SearchSettings`.
+    exploration: [S + 2] for at most S simulations, the factor of prior / (1 + n), by the visits of
+    the node. considered_visits: [T, M + 1, S], for each of T lengths of a search and each number of
+    considered moves the number of visits of the move that comes next, by simulation. phase: [T, M +
+    1, S], the number of the halving. words: of `GEOMETRY`. The others: see `SearchSettings`.
     """
 
     gumbel: bool
@@ -160,7 +162,8 @@ def rebuild_nodes(
 ) -> bool:
     """Add nodes to trees that have only a root. Returns False where an edge does not exist or comes twice.
 
-    num_nodes: [B], number of nodes of each tree. parent_edges: [B, N], the edge that ends at each node, in the order of the nodes.
+    num_nodes: [B], number of nodes of each tree. parent_edges: [B, N], the edge that ends at each
+    node, in the order of the nodes.
     """
     for number in range(len(games)):
         game = games[number]
@@ -321,8 +324,9 @@ def _puct_edge(tree: Tree, game: int, node: Node, pending: int, params: SearchPa
 def _completed_logits(tree: Tree, game: int, node: Node, params: SearchParams, weights: npt.NDArray[np.float64]) -> None:
     """Write the logits of the improved policy of a node into `weights`, for each of its edges, up to a constant.
 
-    The logit of a move is its prior logit plus its scaled value. A move without visits has the mixed value of the node instead: of the
-    evaluation of the node and the values of its visited moves, weighted by their priors (appendix D of Danihelka et al. 2022).
+    The logit of a move is its prior logit plus its scaled value. A move without visits has the
+    mixed value of the node instead: of the evaluation of the node and the values of its visited
+    moves, weighted by their priors (appendix D of Danihelka et al. 2022).
     """
     first = np.int64(tree.first_edge[game, node])
     count = tree.num_edges[game, node]

@@ -46,9 +46,10 @@ class Searcher(Protocol):
 class Line:
     """A move and what the agent expects after it.
 
-    pv: the move and the following ones, passes included. score: for the side to move, in the units of the agent's evaluation; the final
-    score if `decided`, empty squares counted for the winner. depth: number of placed discs. decided: the outcome is proven. exact: the
-    score is proven too. nodes, seconds: of the search.
+    pv: the move and the following ones, passes included. score: for the side to move, in the units
+    of the agent's evaluation; the final score if `decided`, empty squares counted for the winner.
+    depth: number of placed discs. decided: the outcome is proven. exact: the score is proven too.
+    nodes, seconds: of the search.
     """
 
     pv: tuple[int, ...]
@@ -63,8 +64,8 @@ class Line:
 def analyze(agent: Searcher, position: Position, num_moves: int = 1) -> list[Line]:
     """Return the best moves with their scores, best first; nothing if the game is over.
 
-    One move costs one search. For more, the positions after all legal moves are searched, each within the agent's limits. Raises
-    `AgentError` if the agent fails.
+    One move costs one search. For more, the positions after all legal moves are searched, each
+    within the agent's limits. Raises `AgentError` if the agent fails.
     """
     if position.is_over:
         return []

@@ -1,7 +1,7 @@
 """GTP server, version 2: an agent as an engine for GoGui, Quarry and other programs that play Othello over GTP.
 
-Forced passes happen by themselves, as in GRhino; a program that sends them too is understood. Squares are named as in Othello, a1 at
-the top left.
+Forced passes happen by themselves, as in GRhino; a program that sends them too is understood.
+Squares are named as in Othello, a1 at the top left.
 """
 
 from __future__ import annotations

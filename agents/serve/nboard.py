@@ -1,7 +1,7 @@
 """NBoard server, version 2: an agent as an engine for the program NBoard and others that speak its protocol.
 
-Unknown commands and moves are ignored, as the protocol demands; a `status` line says so. A search is not interrupted by `ping`: its
-answer comes before the `pong`.
+Unknown commands and moves are ignored, as the protocol demands; a `status` line says so. A search
+is not interrupted by `ping`: its answer comes before the `pong`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from othello_env.squares import PASS_TOKENS, format_square, parse_square
 class NBoardServer:
     """The state of a session: the game, and the answers to each command.
 
-    agent: who plays first. make: makes the agent for the search depth that the other program sets. rng: all randomness of the agent.
+    agent: who plays first. make: makes the agent for the search depth that the other program sets.
+    rng: all randomness of the agent.
     """
 
     def __init__(self, agent: Agent, make: Callable[[int], Agent], *, rng: np.random.Generator) -> None:

@@ -1,7 +1,7 @@
 """RLlib: the AEC environment with the observation keys and numbers that RLlib's masking example asks for.
 
-RLlib's `PettingZooEnv` takes a PettingZoo environment, and its action-masking module reads "observations" (plural) and
-"action_mask" as float32. Nothing of Ray is imported here.
+RLlib's `PettingZooEnv` takes a PettingZoo environment, and its action-masking module reads
+"observations" (plural) and "action_mask" as float32. Nothing of Ray is imported here.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ _RENAMED = {"observation": "observations", "action_mask": "action_mask"}
 class RLlibOthello(BaseWrapper[str, dict[str, npt.NDArray[np.float32]], int]):
     """`othello_v0.env(**options)` for `ray.rllib.env.wrappers.pettingzoo_env.PettingZooEnv`.
 
-    Observation: {"observations": planes, "action_mask": (A,)}, both float32; with `flat=True` the planes are one row. Everything
-    else is as in `othello_v0`.
+    Observation: {"observations": planes, "action_mask": (A,)}, both float32; with `flat=True` the
+    planes are one row. Everything else is as in `othello_v0`.
     """
 
     def __init__(self, **options: Any) -> None:

@@ -1,7 +1,7 @@
 """Stable-Baselines3: a vector environment as SB3's `VecEnv`, with the masks of MaskablePPO in one array.
 
-SB3 takes no Gymnasium vector environments, and asks for masks one environment at a time; this adapter gives it all of them at
-once. Needs `stable-baselines3`; MaskablePPO is in `sb3-contrib`.
+SB3 takes no Gymnasium vector environments, and asks for masks one environment at a time; this
+adapter gives it all of them at once. Needs `stable-baselines3`; MaskablePPO is in `sb3-contrib`.
 """
 
 from __future__ import annotations
@@ -23,10 +23,11 @@ from othello_env.vector_env import OthelloVectorEnv
 class OthelloVecEnv(VecEnv):
     """`OthelloVectorEnv` as a `VecEnv` for MaskablePPO and other SB3 algorithms.
 
-    env: made with `autoreset_mode="SameStep"`, as SB3 expects; `ValueError` otherwise. The observation is the planes alone, so
-    "MlpPolicy" fits, best with `flat=True` and `dtype="float32"`; the mask comes from `action_masks()`, which MaskablePPO asks for by
-    itself. Where a game has ended, `infos[i]["terminal_observation"]` holds the last observation. Wrap it in SB3's `VecMonitor` to have
-    the rewards of episodes logged.
+    env: made with `autoreset_mode="SameStep"`, as SB3 expects; `ValueError` otherwise. The
+    observation is the planes alone, so "MlpPolicy" fits, best with `flat=True` and
+    `dtype="float32"`; the mask comes from `action_masks()`, which MaskablePPO asks for by itself.
+    Where a game has ended, `infos[i]["terminal_observation"]` holds the last observation. Wrap it
+    in SB3's `VecMonitor` to have the rewards of episodes logged.
     """
 
     def __init__(self, env: OthelloVectorEnv) -> None:

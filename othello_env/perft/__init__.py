@@ -1,8 +1,9 @@
 """Perft: the number of move sequences of a given length, the standard test of a move generator.
 
-`python -m othello_env.perft 9` counts from the start position. Where published counts differ they differ in how passes count:
-`passes="ply"` makes a forced pass one ply (aartbik, Egaroucid mode 1), `passes="free"` makes it none (Egaroucid mode 2). In both
-a game that is over before the full depth counts as one sequence.
+`python -m othello_env.perft 9` counts from the start position. Where published counts differ they
+differ in how passes count: `passes="ply"` makes a forced pass one ply (aartbik, Egaroucid mode 1),
+`passes="free"` makes it none (Egaroucid mode 2). In both a game that is over before the full depth
+counts as one sequence.
 """
 
 from __future__ import annotations
@@ -20,10 +21,12 @@ Passes = Literal["ply", "free"]
 
 # Depths that NumPy counts before compiled code is loaded.
 _SHALLOW: Final = 6
-# Compiled code counts so many plies at a time, which takes tenths of a second: Ctrl-C does not reach it.
+# Compiled code counts so many plies at a time, which takes tenths of a second: Ctrl-C does not
+# reach it.
 _COMPILED: Final = 9
 
-# Positions expanded at once, so that memory does not grow with the depth: a level at a time has about 10 times as many.
+# Positions expanded at once, so that memory does not grow with the depth: a level at a time has
+# about 10 times as many.
 _WIDTH = 16384
 
 

@@ -1,6 +1,7 @@
 """Games and positions as files and texts that other programs read and write.
 
-`read_records` and `write_records` take any file; the modules have the formats. `python -m othello_env.records` converts and checks.
+`read_records` and `write_records` take any file; the modules have the formats.
+`python -m othello_env.records` converts and checks.
 """
 
 from othello_env.records.record import GameRecord, Place

@@ -52,9 +52,9 @@ def check_first_bytes(head: bytes, file: str) -> None:
 def read_lines(stream: ByteSource, file: str, *, encoding: str | None = None) -> Iterator[tuple[int, str]]:
     """Yield the lines of a text with their numbers, from 1, without their ends (LF, CR LF or CR).
 
-    encoding: of the file. Without it, a byte order mark decides; otherwise every line is UTF-8 if it can be, else Shift-JIS if it
-    looks like it, else Latin-1. Raises `RecordFormatError` for a line of more than 16 MiB and for bytes that the encoding does not
-    have.
+    encoding: of the file. Without it, a byte order mark decides; otherwise every line is UTF-8 if
+    it can be, else Shift-JIS if it looks like it, else Latin-1. Raises `RecordFormatError` for a
+    line of more than 16 MiB and for bytes that the encoding does not have.
     """
     head = stream.read(_CHUNK_BYTES)
     if encoding is None and head.startswith(_UTF16_MARKS):

@@ -2,9 +2,10 @@
 
 `--XXXXX--OOOXX-O-OOOXXOX-OXOXOXXOXXXOXXX--XOXOXX-XXXOOO--OOOOO-- X; G8:+18; H1:+12;`
 
-First the squares from a1 row by row, then the side to move, then the moves with their scores, best first. Each part ends with a
-semicolon. A score is the final disc difference for the side to move after best play, the empty squares given to the winner, so
-it is even. What follows a `%` is a comment. Files in use hold fillers, `--:-127;`, which mean nothing.
+First the squares from a1 row by row, then the side to move, then the moves with their scores, best
+first. Each part ends with a semicolon. A score is the final disc difference for the side to move
+after best play, the empty squares given to the winner, so it is even. What follows a `%` is a
+comment. Files in use hold fillers, `--:-127;`, which mean nothing.
 """
 
 from __future__ import annotations
@@ -33,9 +34,9 @@ _FILLER: Final = -127
 class ObfEntry:
     """One line of an OBF file.
 
-    scores: by square, in the order of the line, from the view of the side to move; the pass may have one where it is forced. Not
-    every legal move needs to be there, and a position may have none. line: its number, from 1; entries that differ in it alone
-    are equal.
+    scores: by square, in the order of the line, from the view of the side to move; the pass may
+    have one where it is forced. Not every legal move needs to be there, and a position may have
+    none. line: its number, from 1; entries that differ in it alone are equal.
     """
 
     position: Position
@@ -62,9 +63,10 @@ def read_obf(
 ) -> Iterator[ObfEntry]:
     """The entries of a text, one by one. Empty lines and comments are skipped.
 
-    lines: a list, or an open file. source: the name that errors give it. scoring: how the scores count; by "discs" alone they may be
-    odd. on_error: gets the error of each line that does not follow
-    the format, and reading goes on with the next line; without it the first such error is raised, a `RecordFormatError`.
+    lines: a list, or an open file. source: the name that errors give it. scoring: how the scores
+    count; by "discs" alone they may be odd. on_error: gets the error of each line that does not
+    follow the format, and reading goes on with the next line; without it the first such error is
+    raised, a `RecordFormatError`.
     """
     for number, line in enumerate(lines, 1):
         if not line.partition("%")[0].strip():
@@ -109,7 +111,8 @@ def parse_obf_line(text: str, source: str = "text", *, line: int = 1, scoring: S
 def format_obf(position: Position, scores: Mapping[int, int]) -> str:
     """The line, without its end, that `parse_obf_line` reads: the scores sorted, best first, equal ones as they come.
 
-    scores: by square, from the view of the side to move. Raises `ValueError` for a move or a score that cannot be.
+    scores: by square, from the view of the side to move. Raises `ValueError` for a move or a score
+    that cannot be.
     """
     n = position.board_size
     parts = [str(position)]

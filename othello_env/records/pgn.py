@@ -9,8 +9,9 @@
 {Name wins 41-23} 1-0
 ```
 
-Numbers count pairs of moves or single moves; passes are written (`pass`, `--`, `pa`, `@@@@`) or left out; the result stands at the end,
-or not. Black comes first in results: "0-1" and "23-41" are wins for White. Cassio fills the lines of a game that stops early with `--`.
+Numbers count pairs of moves or single moves; passes are written (`pass`, `--`, `pa`, `@@@@`) or
+left out; the result stands at the end, or not. Black comes first in results: "0-1" and "23-41" are
+wins for White. Cassio fills the lines of a game that stops early with `--`.
 """
 
 from __future__ import annotations
@@ -74,8 +75,9 @@ class _RawGame:
 def read_pgn(lines: Iterable[tuple[int, str]], file: str, *, on_error: ErrorHandler | None = None) -> Iterator[GameRecord]:
     """Yield the games of a file, one by one.
 
-    lines: with their numbers. on_error: gets the error of each game that cannot be read, and reading goes on with the next one;
-    without it the first such error is raised, a `RecordFormatError`.
+    lines: with their numbers. on_error: gets the error of each game that cannot be read, and
+    reading goes on with the next one; without it the first such error is raised, a
+    `RecordFormatError`.
     """
     reader = _Reader(file)
     for number, line in lines:

@@ -1,7 +1,8 @@
 """The syntax that GGF and SGF share: `(;NAME[value]NAME[value][value];NAME[value])`.
 
-A game stands in parentheses and is a sequence of nodes, each a semicolon and properties. Only SGF has escapes (a backslash) and
-variations, which are more parentheses inside; the first variation at each branch is the game.
+A game stands in parentheses and is a sequence of nodes, each a semicolon and properties. Only SGF
+has escapes (a backslash) and variations, which are more parentheses inside; the first variation at
+each branch is the game.
 """
 
 from __future__ import annotations
@@ -45,8 +46,8 @@ class GameText(NamedTuple):
 def split_games(lines: Iterable[tuple[int, str]], file: str, *, escapes: bool, on_error: ErrorHandler | None) -> Iterator[GameText]:
     """Yield the texts of the games in a file.
 
-    The number of games that follow may stand in front of them, as GGS writes it. After an error, reading goes on with the next
-    text that looks like the beginning of a game.
+    The number of games that follow may stand in front of them, as GGS writes it. After an error,
+    reading goes on with the next text that looks like the beginning of a game.
     """
     splitter = _Splitter(file, escapes)
     number = 0

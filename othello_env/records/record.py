@@ -44,11 +44,13 @@ class Place:
 class GameRecord:
     """A game, or a position without moves, with what its file says about it. Unknown texts are empty.
 
-    black, white: the players. date: ISO 8601 as far as it is known, "2006-05-28", "2006-05" or "2006". result: as recorded, which may
-    contradict the board; None where the file has none. theoretical_score: Black's discs minus White's after best play from a
-    position that the format defines (WTHOR: 24 empties). komi: what is subtracted from Black's score. tags: what else the format
-    knows, under its own names ("TimeControl" in PGN, "RB" in GGF). notes: what the file says about single moves, by move number
-    from 1. place: where the record was found; records that differ in it alone are equal.
+    black, white: the players. date: ISO 8601 as far as it is known, "2006-05-28", "2006-05" or
+    "2006". result: as recorded, which may contradict the board; None where the file has none.
+    theoretical_score: Black's discs minus White's after best play from a position that the format
+    defines (WTHOR: 24 empties). komi: what is subtracted from Black's score. tags: what else the
+    format knows, under its own names ("TimeControl" in PGN, "RB" in GGF). notes: what the file says
+    about single moves, by move number from 1. place: where the record was found; records that
+    differ in it alone are equal.
     """
 
     game: Game
@@ -81,8 +83,9 @@ class GameRecord:
     def contradictions(self) -> tuple[str, ...]:
         """Describe every way in which the recorded results contradict the board or each other, one line each.
 
-        A game that stops early has no result on the board: what is recorded for it was agreed, adjudicated, or decided by the clock.
-        Games of other rules (GGF type with an "a": fewer discs win) are not compared.
+        A game that stops early has no result on the board: what is recorded for it was agreed,
+        adjudicated, or decided by the clock. Games of other rules (GGF type with an "a": fewer
+        discs win) are not compared.
         """
         found = []
         if self.result is not None and self.result.is_unclear:
@@ -161,8 +164,8 @@ def parse_komi(text: str, place: Place) -> float:
 def parse_date(text: str) -> str:
     """The date in a text as ISO 8601, as far as it is known: "2006-05-28", "2006-05", "2006", or "" where there is none.
 
-    The separators may be dots, hyphens or slashes; `??` stands for what is unknown; a time may follow. Eight to ten digits are the
-    seconds since 1970, unless they spell a date.
+    The separators may be dots, hyphens or slashes; `??` stands for what is unknown; a time may
+    follow. Eight to ten digits are the seconds since 1970, unless they spell a date.
     """
     text = text.strip()
     compact = _COMPACT_DATE.fullmatch(text)

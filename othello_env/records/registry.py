@@ -43,8 +43,9 @@ class _Reader(Protocol):
 class Format:
     """A format of records.
 
-    suffixes: of its files, with the dot. read: takes numbered lines; None for the binary format, WTHOR. format_record: makes the text
-    of a record; None for WTHOR. header: what stands in front of all records.
+    suffixes: of its files, with the dot. read: takes numbered lines; None for the binary format,
+    WTHOR. format_record: makes the text of a record; None for WTHOR. header: what stands in front
+    of all records.
     """
 
     name: str
@@ -77,8 +78,8 @@ _SIGNED_FORMATS: Final = ("ggf", "sgf", "pgn", "obf")
 def format_of(path: str | Path) -> str:
     """The name of a file's format: what its first bytes show beyond doubt, else what its name ends with.
 
-    The file need not exist. Raises `ValueError` where neither tells, `RecordFormatError` for a file that only stands for another one,
-    such as a Git LFS pointer.
+    The file need not exist. Raises `ValueError` where neither tells, `RecordFormatError` for a file
+    that only stands for another one, such as a Git LFS pointer.
     """
     path = Path(path)
     by_name = _BY_SUFFIX.get(path.suffix.lower())
@@ -130,10 +131,11 @@ def read_records(
 ) -> Iterator[GameRecord]:
     """Yield the records of a file, one by one, in bounded memory.
 
-    format: a name in `FORMATS`; default: see `format_of`. encoding: of a text; default: UTF-8, Shift-JIS or Latin-1, whichever fits.
-    on_error: gets the `RecordFormatError` of each record that cannot be read, and reading goes on with the next one; without it the
-    first error is raised. on_progress: gets the number of bytes read since its last call. Raises `ValueError` for an unknown format
-    or encoding.
+    format: a name in `FORMATS`; default: see `format_of`. encoding: of a text; default: UTF-8,
+    Shift-JIS or Latin-1, whichever fits.
+    on_error: gets the `RecordFormatError` of each record that cannot be read, and reading goes on
+    with the next one; without it the first error is raised. on_progress: gets the number of bytes
+    read since its last call. Raises `ValueError` for an unknown format or encoding.
     """
     path = Path(path)
     form = _find_format(format or format_of(path))
@@ -187,9 +189,10 @@ def write_records(
 ) -> int:
     """Write records to a file, and return their number. The file appears as a whole, or after an error not at all.
 
-    format: a name in `FORMATS`; default: what the file name ends with. A game without a recorded result gets that of the board where
-    the format wants one. on_error: gets the `ValueError` of each record that the format cannot hold, and writing goes on with the
-    next one; without it the first such error is raised.
+    format: a name in `FORMATS`; default: what the file name ends with. A game without a recorded
+    result gets that of the board where the format wants one. on_error: gets the `ValueError` of
+    each record that the format cannot hold, and writing goes on with the next one; without it the
+    first such error is raised.
     """
     path = Path(path)
     name = format or _BY_SUFFIX.get(path.suffix.lower())

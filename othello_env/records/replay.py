@@ -35,8 +35,9 @@ def parse_move(text: str, board_size: int) -> int:
 def replay(moves: Sequence[WrittenMove], start: Position, file: str) -> Game:
     """The game that written moves describe.
 
-    A forced pass may be written or left out, and any number of passes may follow the end of the game. Raises `RecordFormatError`,
-    with the line of the move, for an illegal move, a pass that is not forced, and a move of the wrong color.
+    A forced pass may be written or left out, and any number of passes may follow the end of the
+    game. Raises `RecordFormatError`, with the line of the move, for an illegal move, a pass that is
+    not forced, and a move of the wrong color.
     """
     is_pass = pass_square(start.board_size)
     placed = [move for move in moves if move.square != is_pass]

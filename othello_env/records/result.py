@@ -29,10 +29,12 @@ _EDAX_NO_SCORE: Final = -127
 class RecordedResult:
     """A result as a file states it, from Black's view.
 
-    outcome: +1, 0 or -1; None where it is unfinished or unclear. score: Black's discs minus White's, None where only the winner is
-    recorded. discs: (black, white), where the file gives both. Whether the empty squares were given to the winner is often not said.
-    reason: "resignation", "time" or "agreement" for a game that was decided off the board. is_unfinished: the file says that the game
-    has no result. text: as the file spells it; results that differ in it alone are equal.
+    outcome: +1, 0 or -1; None where it is unfinished or unclear. score: Black's discs minus
+    White's, None where only the winner is recorded. discs: (black, white), where the file gives
+    both. Whether the empty squares were given to the winner is often not said.
+    reason: "resignation", "time" or "agreement" for a game that was decided off the board.
+    is_unfinished: the file says that the game has no result. text: as the file spells it; results
+    that differ in it alone are equal.
     """
 
     outcome: int | None = None

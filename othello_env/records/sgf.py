@@ -1,8 +1,9 @@
 """SGF for Othello (GM[2]): `(;FF[4]GM[2]SZ[8]AB[e4][d5]AW[d4][e5]PL[B]RE[B+10];B[f5];W[d6]...)`.
 
-Two ways to name squares are in use: Edax, Cassio and OthelloTk write the letter and the digit, Quarry writes two letters, column
-and row from the top left. The first move may stand in the first node, a semicolon may follow the last one, passes may be written
-(`PA`, `pass`, `@@@@`, `tt` or nothing) or left out. Format: red-bean.com/sgf.
+Two ways to name squares are in use: Edax, Cassio and OthelloTk write the letter and the digit,
+Quarry writes two letters, column and row from the top left. The first move may stand in the first
+node, a semicolon may follow the last one, passes may be written (`PA`, `pass`, `@@@@`, `tt` or
+nothing) or left out. Format: red-bean.com/sgf.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ _SINGLE_LETTERS: Final = (*_SIDES, "C", "N", "V", "L", "M")  # private propertie
 _LETTER_PAIR: Final = re.compile("[a-z]{2}")
 _RECTANGLE: Final = re.compile("([A-Za-z][A-Za-z0-9]):([A-Za-z][A-Za-z0-9])")
 _SIDE_LETTERS: Final = {"B": BLACK, "BLACK": BLACK, "1": BLACK, "W": WHITE, "WHITE": WHITE, "2": WHITE}
-# Properties of the game that have no field of their own; the standard's game information, and the clocks of Cassio and GGS.
+# Properties of the game that have no field of their own; the standard's game information, and the
+# clocks of Cassio and GGS.
 _TAGS: Final = (
     "AN", "BR", "BT", "CP", "GC", "GN", "ON", "OT", "RU", "SO", "TM", "US", "WR", "WT", "BL", "WL", "RB", "RW", "TI", "TB", "TW", "TY"
 )  # fmt: skip
@@ -38,8 +40,9 @@ _TAGS: Final = (
 def read_sgf(lines: Iterable[tuple[int, str]], file: str, *, on_error: ErrorHandler | None = None) -> Iterator[GameRecord]:
     """Yield the games of a file, one by one: the first variation of each.
 
-    lines: with their numbers. on_error: gets the error of each game that cannot be read, and reading goes on with the next one;
-    without it the first such error is raised, a `RecordFormatError`.
+    lines: with their numbers. on_error: gets the error of each game that cannot be read, and
+    reading goes on with the next one; without it the first such error is raised, a
+    `RecordFormatError`.
     """
     games = split_games(lines, file, escapes=True, on_error=on_error)
     return read_each(games, partial(_read_game, file=file), on_error)
@@ -174,8 +177,8 @@ def _simple_text(text: str) -> str:
 def format_sgf(record: GameRecord, *, dialect: Dialect = "edax") -> str:
     """The game as text that `read_sgf` reads, with a line end.
 
-    "edax" is one line with letters and digits, the start position and all passes; "quarry" has lines of moves in pairs of letters,
-    without passes and without the standard start position.
+    "edax" is one line with letters and digits, the start position and all passes; "quarry" has
+    lines of moves in pairs of letters, without passes and without the standard start position.
     """
     start, n = record.game.start, record.game.start.board_size
     is_quarry = dialect == "quarry"

@@ -1,9 +1,10 @@
 """Tables of games: comma or tab separated values with a column of transcripts.
 
-The first row names the columns, or is a game already. Known names, in any case: moves (`moves`, `game_moves`, `transcript`, `game`),
-`black`, `white`, `date`, `event`, `site`, `round`, `result` (spelled as in PGN), `winner` (1, -1, 0 or a color),
-`theoretical_score`, `komi` and `start` (a position). A column with another name becomes a tag, one without a name the tag
-"column_1" and so on. Without a column that is called moves, the first one with a transcript in it holds them. Lines
+The first row names the columns, or is a game already. Known names, in any case: moves (`moves`,
+`game_moves`, `transcript`, `game`), `black`, `white`, `date`, `event`, `site`, `round`, `result`
+(spelled as in PGN), `winner` (1, -1, 0 or a color), `theoretical_score`, `komi` and `start` (a
+position). A column with another name becomes a tag, one without a name the tag "column_1" and so
+on. Without a column that is called moves, the first one with a transcript in it holds them. Lines
 that begin with `#` are skipped.
 """
 
@@ -38,8 +39,8 @@ _MAX_COLUMNS: Final = 200
 def read_table(lines: Iterable[tuple[int, str]], file: str, *, on_error: ErrorHandler | None = None) -> Iterator[GameRecord]:
     """Yield the games of a table, one by one.
 
-    lines: with their numbers. on_error: gets the error of each row that cannot be read, and reading goes on with the next one;
-    without it the first such error is raised, a `RecordFormatError`.
+    lines: with their numbers. on_error: gets the error of each row that cannot be read, and reading
+    goes on with the next one; without it the first such error is raised, a `RecordFormatError`.
     """
     columns: list[str] = []
     for number, row in _read_rows(lines, file, on_error):

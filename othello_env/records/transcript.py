@@ -2,12 +2,15 @@
 
 A file may mix these lines; empty lines and those that begin with `#` or `%` are skipped:
 
-- a transcript, `f5d6c3`, `F5 D6 C3` or `1. f5 d6 2. c3`; a line that begins with a later move number goes on with the game before it;
-- Edax's game from a position, `<64 squares> X;F5G6`, and a position alone, `<64 squares> X`, or in rcrr's list `id;<64 squares>;b;text`;
+- a transcript, `f5d6c3`, `F5 D6 C3` or `1. f5 d6 2. c3`; a line that begins with a later move
+  number goes on with the game before it;
+- Edax's game from a position, `<64 squares> X;F5G6`, and a position alone, `<64 squares> X`, or in
+  rcrr's list `id;<64 squares>;b;text`;
 - Logistello's logbook, `+d3-c3+c4: -04 10`: the signs are Black and White, the number is the score;
 - Vong's match files, `-WZebra   +00 d16      EML=...`: a character for each square;
 - the World Othello Championships' lists, `Arsenault 25-39 Davison :  F5D6C3...`;
-- lists of openings, `C4c3D3c5B2          X-square Opening` (Zebra) and `C4c3D3c5B2X-21` (Flippy), with their number in front or not.
+- lists of openings, `C4c3D3c5B2          X-square Opening` (Zebra) and `C4c3D3c5B2X-21` (Flippy),
+  with their number in front or not.
 """
 
 from __future__ import annotations
@@ -46,8 +49,9 @@ _MAX_CHARACTERS: Final = 10_000
 def read_transcripts(lines: Iterable[tuple[int, str]], file: str, *, on_error: ErrorHandler | None = None) -> Iterator[GameRecord]:
     """Yield the games and positions of a text, one by one; see the module for the lines that it may have.
 
-    lines: with their numbers. on_error: gets the error of each line that cannot be read, and reading goes on with the next one;
-    without it the first such error is raised, a `RecordFormatError`.
+    lines: with their numbers. on_error: gets the error of each line that cannot be read, and
+    reading goes on with the next one; without it the first such error is raised, a
+    `RecordFormatError`.
     """
     numbered: list[str] = []  # the lines of a numbered transcript
     place = Place(file)

@@ -1,12 +1,15 @@
 """WTHOR, the database format of the French Othello Federation: .wtb (games), .jou (players), .trn (tournaments).
 
-All numbers are little-endian. A file begins with 16 bytes: the date of its creation (century, year, month, day), the number of games
-(u32) in a .wtb file, the number of names (u16) in the others, the year of the games (u16), the board size (0 stands for 8), 1 for
-solitaires, the empties of the theoretical score (0 stands for 22), and 0. A game has 68 bytes: the numbers of the tournament and of
-both players (u16), Black's discs, Black's discs after best play from the position with so many empties, and 60 moves, column plus
-ten times row from 1, 0 after the last one. Passes are not written. The empty squares go to the winner. Names are Latin-1, filled up
-with zeros: 20 bytes a player, 26 a tournament. The number of a name is its place in its file, from 0; files of games and names
-stand in one folder. Format: FFO, "Format WTHOR" (S. Quin and S. Nicolet).
+All numbers are little-endian. A file begins with 16 bytes: the date of its creation (century, year,
+month, day), the number of games (u32) in a .wtb file, the number of names (u16) in the others, the
+year of the games (u16), the board size (0 stands for 8), 1 for solitaires, the empties of the
+theoretical score (0 stands for 22), and 0. A game has 68 bytes: the numbers of the tournament and
+of both players (u16), Black's discs, Black's discs after best play from the position with so many
+empties, and 60 moves, column plus ten times row from 1, 0 after the last one. Passes are not
+written. The empty squares go to the winner. Names are Latin-1, filled up
+with zeros: 20 bytes a player, 26 a tournament. The number of a name is its place in its file, from
+0; files of games and names stand in one folder. Format: FFO, "Format WTHOR" (S. Quin and S.
+Nicolet).
 """
 
 from __future__ import annotations
@@ -65,8 +68,9 @@ _CODE_OF_SQUARE: Final = np.flatnonzero(SQUARE_OF_CODE != NO_SQUARE).astype(np.u
 class WthorHeader:
     """The first 16 bytes of a file.
 
-    created: (year, month, day), as they stand there. num_games: in a .wtb file, else 0. num_names: in a .jou or .trn file. year: of
-    the games, 0 where it is not said. board_size: 0 or 8. depth: empties of the theoretical score, 0 stands for 22. reserved: 0.
+    created: (year, month, day), as they stand there. num_games: in a .wtb file, else 0. num_names:
+    in a .jou or .trn file. year: of the games, 0 where it is not said. board_size: 0 or 8. depth:
+    empties of the theoretical score, 0 stands for 22. reserved: 0.
     """
 
     created: tuple[int, int, int]
@@ -95,8 +99,8 @@ class WthorHeader:
 class WthorArrays:
     """All games of a .wtb file as arrays, just as they stand there; nothing is played.
 
-    tournaments, black_players, white_players: [N] uint16. black_scores, theoretical_scores: [N] uint8, Black's discs. moves: [N, 60]
-    uint8, see `SQUARE_OF_CODE`.
+    tournaments, black_players, white_players: [N] uint16. black_scores, theoretical_scores: [N]
+    uint8, Black's discs. moves: [N, 60] uint8, see `SQUARE_OF_CODE`.
     """
 
     header: WthorHeader
@@ -142,11 +146,13 @@ def write_arrays(path: str | Path, arrays: WthorArrays) -> None:
 def read_wthor(stream: ByteSource, path: str | Path, *, on_error: ErrorHandler | None = None) -> Iterator[GameRecord]:
     """Yield the games of a .wtb file, one by one.
 
-    stream: the open file; it is read in blocks of some 70 kB. path: where it lies. The names come from the .jou and .trn files of the
-    same name, or else from WTHOR.JOU and WTHOR.TRN, in its folder; without them players and events are empty. The numbers, the
-    creation date of the file and the depth of the theoretical scores become tags ("WthorBlack", "WthorDepth" and so on).
-    on_error: gets the error of each game that cannot be read, and reading goes on with the next one; without it the first such error
-    is raised, a `RecordFormatError`. A length that does not fit the header is always raised.
+    stream: the open file; it is read in blocks of some 70 kB. path: where it lies. The names come
+    from the .jou and .trn files of the same name, or else from WTHOR.JOU and WTHOR.TRN, in its
+    folder; without them players and events are empty. The numbers, the creation date of the file
+    and the depth of the theoretical scores become tags ("WthorBlack", "WthorDepth" and so on).
+    on_error: gets the error of each game that cannot be read, and reading goes on with the next
+    one; without it the first such error is raised, a `RecordFormatError`. A length that does not
+    fit the header is always raised.
     """
     path = Path(path)
     header = _read_games_header(stream, path)
@@ -260,7 +266,8 @@ def read_names(path: str | Path) -> tuple[str, ...]:
 def write_names(path: str | Path, names: Iterable[str], *, created: tuple[int, int, int] | None = None) -> None:
     """Write a .jou or .trn file. created: (year, month, day) in its header; default: today.
 
-    Raises `ValueError` for a name that is not Latin-1 or too long (19 bytes a player, 25 a tournament), and for too many names.
+    Raises `ValueError` for a name that is not Latin-1 or too long (19 bytes a player, 25 a
+    tournament), and for too many names.
     """
     path = Path(path)
     kind = _kind_of(path)
@@ -280,10 +287,13 @@ def write_wthor(
 ) -> int:
     """Write a .wtb file, and where records have names also a .jou and a .trn file of the same name. Returns the number of games.
 
-    A player or tournament keeps the number in the record's tags where it can. The year is that of all games, 0 where they differ; the
-    creation date and the depth of the theoretical scores are those of the first record's tags, else `created` (default: today) and
-    24. A game without a theoretical score gets its result in that place, as Edax does. Raises `ValueError` for a record that the
-    format cannot hold: another board or start position, no moves, no result in discs, a name that is too long or not Latin-1.
+    A player or tournament keeps the number in the record's tags where it can. The year is that of
+    all games, 0 where they differ; the creation date and the depth of the theoretical scores are
+    those of the first record's tags, else `created` (default: today) and
+    24. A game without a theoretical score gets its result in that place, as Edax does. Raises
+    `ValueError` for a record that the
+    format cannot hold: another board or start position, no moves, no result in discs, a name that
+    is too long or not Latin-1.
     on_error: gets such an error, and writing goes on with the next record.
     """
     path = Path(path)

@@ -49,9 +49,10 @@ _GLYPHS: Final = {
 def draw_board(position: Position, *, size: int = DEFAULT_SIZE, last_move: int | None = None, show_legal: bool = True) -> Frame:
     """The board from above, a1 at the top left, with coordinates where they fit.
 
-    last_move: the square that is marked with a red dot; a pass marks nothing. show_legal: whether the squares where the side to
-    move may play have a small dot of its color. Returns (size, size, 3) uint8, one pixel less where `size` is odd, since video
-    codecs want even sides. Raises `ValueError` for a size under 64 and for a square outside the board.
+    last_move: the square that is marked with a red dot; a pass marks nothing. show_legal: whether
+    the squares where the side to move may play have a small dot of its color. Returns (size, size,
+    3) uint8, one pixel less where `size` is odd, since video codecs want even sides. Raises
+    `ValueError` for a size under 64 and for a square outside the board.
     """
     if size < MIN_SIZE:
         raise ValueError(f"size {size}: must be at least {MIN_SIZE}")

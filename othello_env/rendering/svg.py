@@ -19,8 +19,8 @@ _EDGES: Final = {"black": "#46464a", "white": "#b0aea6"}
 def board_svg(position: Position, *, size: int = 360, last_move: int | None = None, show_legal: bool = True) -> str:
     """The board with coordinates as an SVG document, `size` pixels wide.
 
-    last_move: the square that is marked with a red dot. show_legal: whether the squares where the side to move may play have a
-    small dot of its color.
+    last_move: the square that is marked with a red dot. show_legal: whether the squares where the
+    side to move may play have a small dot of its color.
     """
     n = position.board_size
     parts = []

@@ -13,8 +13,8 @@ from othello_env.rendering.pixels import Frame
 class Window:
     """A window of the size of its frames, which a person may close.
 
-    pygame has one window: of several of these the one that shows a frame takes it over. Raises `ImportError`, naming the extra,
-    without pygame; either of pygame and pygame-ce will do.
+    pygame has one window: of several of these the one that shows a frame takes it over. Raises
+    `ImportError`, naming the extra, without pygame; either of pygame and pygame-ce will do.
     """
 
     _owner: ClassVar[Window | None] = None

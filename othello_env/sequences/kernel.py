@@ -42,7 +42,8 @@ def play_random_games(
 ) -> None:
     """Write random games into `moves` [N, T].
 
-    states: [N] uint64, states of the random generator for each game's first move. black, white: uint64, discs of the start position.
+    states: [N] uint64, states of the random generator for each game's first move. black, white:
+    uint64, discs of the start position.
     words: of `compiled.GEOMETRY`.
     """
     own, opp, legal = np.empty(_BLOCK, np.uint64), np.empty(_BLOCK, np.uint64), np.empty(_BLOCK, np.uint64)

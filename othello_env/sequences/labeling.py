@@ -25,12 +25,14 @@ Perspective = Literal["side_to_move", "color"]
 class Labels:
     """Positions of N games of up to T moves as bitboards: bit `s` for square `s`, a1 = 0.
 
-    Column `t` of the arrays [N, T + 1] is the position after the first `t` moves, so column 0 is the start position. Columns after
-    the last position are 0 in every array; `prefix_mask` is 0 there.
+    Column `t` of the arrays [N, T + 1] is the position after the first `t` moves, so column 0 is
+    the start position. Columns after the last position are 0 in every array; `prefix_mask` is 0
+    there.
 
-    own, opp: [N, T + 1] uint64, discs of the side to move and of the other side. side_to_move: [N, T + 1] uint8, 0 black, 1 white:
-    the side whose move comes next by the rules, passes included. legal_moves: [N, T + 1] uint64, for the side to move. flipped:
-    [N, T] uint64, the discs that the move in each column flips, without the disc placed. lengths: [N] int64, the number of columns
+    own, opp: [N, T + 1] uint64, discs of the side to move and of the other side. side_to_move: [N,
+    T + 1] uint8, 0 black, 1 white: the side whose move comes next by the rules, passes included.
+    legal_moves: [N, T + 1] uint64, for the side to move. flipped: [N, T] uint64, the discs that the
+    move in each column flips, without the disc placed. lengths: [N] int64, the number of columns
     with moves.
     """
 
@@ -75,8 +77,9 @@ class Labels:
     def boards(self, perspective: Perspective) -> npt.NDArray[np.int8]:
         """The contents of the squares: [N, T + 1, n*n] int8, 0 for an empty square.
 
-        perspective: "side_to_move" gives 1 for own discs and -1 for those of the other side ("mine" and "theirs"), "color" gives 1
-        for black and -1 for white. The squares are in the standard order.
+        perspective: "side_to_move" gives 1 for own discs and -1 for those of the other side ("mine"
+        and "theirs"), "color" gives 1 for black and -1 for white. The squares are in the standard
+        order.
         """
         if perspective not in get_args(Perspective):
             raise ValueError(f"perspective {perspective!r}: expected one of {', '.join(get_args(Perspective))}")
@@ -92,7 +95,8 @@ class Labels:
     def legal_mask(self) -> npt.NDArray[np.int8]:
         """The legal next moves: [N, T + 1, n*n + 1] int8, 1 for each legal square; the last entry is 1 where a pass is forced.
 
-        All entries are 0 where the game is over, and after the last position. Passes are forced here only without `auto_pass`.
+        All entries are 0 where the game is over, and after the last position. Passes are forced
+        here only without `auto_pass`.
         """
         num_actions = self.board_size**2 + 1
         mask = np.zeros((self.own.size, num_actions), dtype=np.int8)
@@ -120,11 +124,13 @@ class Labels:
 def label_games(moves: npt.ArrayLike, board_size: int = 8, *, auto_pass: bool = True) -> Labels:
     """Play games through and label every prefix.
 
-    moves: [N, T] integers: squares, written passes (`n*n`), `PADDING` after the last move. Games begin at the start position and may
-    stop early. auto_pass: with it (the default) a side without a move is skipped right after the move that leaves it without one, so
-    `legal_moves` is empty exactly where the game is over; a written pass changes nothing. Without it passes must be written, and a side
-    that must pass has the move until it has passed. Raises `IllegalMoveError` with game, move and reason for the first illegal game,
-    and `ValueError` for what is no array of moves.
+    moves: [N, T] integers: squares, written passes (`n*n`), `PADDING` after the last move. Games
+    begin at the start position and may stop early. auto_pass: with it (the default) a side without
+    a move is skipped right after the move that leaves it without one, so `legal_moves` is empty
+    exactly where the game is over; a written pass changes nothing. Without it passes must be
+    written, and a side that must pass has the move until it has passed. Raises `IllegalMoveError`
+    with game, move and reason for the first illegal game, and `ValueError` for what is no array of
+    moves.
 
     A position takes 33 bytes, and 8 more for its move; label large data sets in parts.
     """

@@ -1,6 +1,7 @@
 """Games as arrays of moves: one row per game, one column per move.
 
-Each entry is a square (0 to n*n - 1), a written pass (n*n), or `PADDING` from the end of the game on. Passes may be left out, as in
+Each entry is a square (0 to n*n - 1), a written pass (n*n), or `PADDING` from the end of the game
+on. Passes may be left out, as in
 most data sets: they follow from the rules.
 """
 
@@ -45,8 +46,9 @@ def as_moves(moves: npt.ArrayLike) -> Moves:
 def pad_games(games: Iterable[Sequence[int]], board_size: int = 8) -> Moves:
     """Make an array of games of different lengths.
 
-    games: the moves of each game as integers, such as `game.moves` of `Game` objects; passes may be written. Returns [N, T] uint8
-    with T at least `n*n - 4`. Raises `ValueError` with game and move for an entry that is neither a square nor the pass.
+    games: the moves of each game as integers, such as `game.moves` of `Game` objects; passes may be
+    written. Returns [N, T] uint8 with T at least `n*n - 4`. Raises `ValueError` with game and move
+    for an entry that is neither a square nor the pass.
     """
     check_board_size(board_size)
     values, lengths = flatten(games)

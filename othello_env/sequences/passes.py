@@ -15,8 +15,8 @@ from othello_env.squares import check_board_size, pass_square
 def omit_passes(moves: npt.ArrayLike, board_size: int = 8, *, length: int | None = None) -> Moves:
     """Leave the written passes out, legal or not; `find_illegal_moves` tells which are not forced.
 
-    moves: [N, T] integers. length: number of columns, by default `n*n - 4`. Returns a new array [N, L] uint8. Raises `ValueError` for
-    a game longer than `length`.
+    moves: [N, T] integers. length: number of columns, by default `n*n - 4`. Returns a new array [N,
+    L] uint8. Raises `ValueError` for a game longer than `length`.
     """
     entries, board_size = as_moves(moves), check_board_size(board_size)
     written = entries == pass_square(board_size)
@@ -31,9 +31,10 @@ def omit_passes(moves: npt.ArrayLike, board_size: int = 8, *, length: int | None
 def write_passes(moves: npt.ArrayLike, board_size: int = 8, *, length: int | None = None) -> Moves:
     """Write every forced pass between two moves as an entry of its own, the number `n*n`.
 
-    moves: [N, T] integers, passes left out or written. length: number of columns; by default that of the longest game, so that it
-    depends on the games. Returns a new array [N, L] uint8. Raises `IllegalMoveError` with game, move and reason for the first illegal
-    game, `ValueError` for a game longer than `length`.
+    moves: [N, T] integers, passes left out or written. length: number of columns; by default that
+    of the longest game, so that it depends on the games. Returns a new array [N, L] uint8. Raises
+    `IllegalMoveError` with game, move and reason for the first illegal game, `ValueError` for a
+    game longer than `length`.
     """
     moves, board_size = as_moves(moves), check_board_size(board_size)
     raise_for_illegal(find_illegal_moves(moves, board_size))

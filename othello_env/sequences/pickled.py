@@ -1,7 +1,8 @@
 """Pickled lists of integers, read without executing the pickle.
 
-A pickle is a program that may call any function. This reader takes only those whose instructions build lists, tuples and integers, and
-checks all of them before the first is carried out. Time and memory are bounded by the size of the file.
+A pickle is a program that may call any function. This reader takes only those whose instructions
+build lists, tuples and integers, and checks all of them before the first is carried out. Time and
+memory are bounded by the size of the file.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from othello_env.errors import RecordFormatError
 # Longer lists are no games.
 _LONGEST: Final = 256
 
-# Protocols 2 to 5. The arguments of `r` and `j` are bounded, because the unpickler makes room for as many entries as they say.
+# Protocols 2 to 5. The arguments of `r` and `j` are bounded, because the unpickler makes room for
+# as many entries as they say.
 _INSTRUCTIONS: Final = re.compile(
     rb"(?:K.|\x94|[\](ea)t\x85\x86\x87]|M..|J....|q.|h.|[rj]..[\x00-\x7f]\x00|\x95.{8}|\x80[\x02-\x05]){1,10000}", re.DOTALL
 )

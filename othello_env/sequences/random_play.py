@@ -1,10 +1,11 @@
 """Games of uniformly random legal moves, the same ones for the same seed on every machine.
 
-The random numbers are counter-based: each depends on the seed, the number of the game and the number of the move only, so that
-neither the chunk size nor the number of threads changes a game. Move `t` of game `g` uses output number `64 * g + t` of the
-SplitMix64 generator (Steele, Lea & Flood 2014) whose state begins at `SeedSequence(seed).generate_state(1, uint64)[0]`. The upper 32
-bits of the output, `word`, choose entry `word * k >> 32` of the `k` legal squares in ascending order; the chances of two squares
-differ by less than 2**-26.
+The random numbers are counter-based: each depends on the seed, the number of the game and the
+number of the move only, so that neither the chunk size nor the number of threads changes a game.
+Move `t` of game `g` uses output number `64 * g + t` of the SplitMix64 generator (Steele, Lea &
+Flood 2014) whose state begins at `SeedSequence(seed).generate_state(1, uint64)[0]`. The upper 32
+bits of the output, `word`, choose entry `word * k >> 32` of the `k` legal squares in ascending
+order; the chances of two squares differ by less than 2**-26.
 """
 
 from __future__ import annotations
@@ -32,9 +33,11 @@ _ROWS_PER_THREAD: Final = 1024
 def random_games(num_games: int, board_size: int, seed: int, *, first: int = 0) -> Moves:
     """Play games in which every legal move is equally likely.
 
-    board_size: 4, 6 or 8. seed: an integer from 0. first: number of the first game; `random_games(20, n, seed)` and the two halves
-    `random_games(10, n, seed)` and `random_games(10, n, seed, first=10)` are the same games. Returns [N, T] uint8 with `T = n*n - 4`:
-    the squares of the moves without passes, then `PADDING`. Raises `ValueError` for numbers out of range.
+    board_size: 4, 6 or 8. seed: an integer from 0. first: number of the first game;
+    `random_games(20, n, seed)` and the two halves `random_games(10, n, seed)` and
+    `random_games(10, n, seed, first=10)` are the same games. Returns [N, T] uint8 with
+    `T = n*n - 4`: the squares of the moves without passes, then `PADDING`. Raises `ValueError` for
+    numbers out of range.
 
     20 million 8x8 games take 1.2 GB; `stream_random_games` gives them in chunks.
     """

@@ -28,8 +28,9 @@ _EXPLANATIONS: Final = {
 class Verdicts:
     """First illegal moves of N games.
 
-    first_illegal: [N] int64, the column of the move, or -1 where the whole game is legal. reasons: [N] uint8, values of
-    `IllegalReason`. entries: [N] uint8, the entry in that column, `PADDING` where the whole game is legal.
+    first_illegal: [N] int64, the column of the move, or -1 where the whole game is legal. reasons:
+    [N] uint8, values of `IllegalReason`. entries: [N] uint8, the entry in that column, `PADDING`
+    where the whole game is legal.
     """
 
     first_illegal: npt.NDArray[np.int64]
@@ -61,10 +62,11 @@ class Verdicts:
 def find_illegal_moves(moves: npt.ArrayLike, board_size: int = 8, *, auto_pass: bool = True) -> Verdicts:
     """Find the first illegal move of each game.
 
-    moves: [N, T] integers: squares, written passes (`n*n`), `PADDING` after the last move. A game may stop early. auto_pass: with it
-    (the default) forced passes happen by themselves and may be written or left out; without it they must be written. In both cases
-    a move that only the other side could play is illegal: the turn changes by the rules alone. Raises `ValueError` for what is no
-    array of moves.
+    moves: [N, T] integers: squares, written passes (`n*n`), `PADDING` after the last move. A game
+    may stop early. auto_pass: with it (the default) forced passes happen by themselves and may be
+    written or left out; without it they must be written. In both cases
+    a move that only the other side could play is illegal: the turn changes by the rules alone.
+    Raises `ValueError` for what is no array of moves.
     """
     moves, board_size = as_moves(moves), check_board_size(board_size)
     first_illegal, reasons = np.empty(len(moves), dtype=np.int64), np.empty(len(moves), dtype=np.uint8)

@@ -25,9 +25,10 @@ _GAMES_AT_A_TIME: Final = 4096
 class Replay(NamedTuple):
     """Positions of N games of up to T moves. Column t is the position after t moves; columns after the last position are 0.
 
-    own, opp, legal: [N, T + 1] uint64; side: [N, T + 1] uint8, the side to move. flipped: [N, T] uint64, the discs that the move in
-    each column flips. lengths: [N] int64, the number of columns before padding or an illegal move. first_illegal: [N] int64, a
-    column, or -1. reasons: [N] uint8, of `IllegalReason`.
+    own, opp, legal: [N, T + 1] uint64; side: [N, T + 1] uint8, the side to move. flipped: [N, T]
+    uint64, the discs that the move in each column flips. lengths: [N] int64, the number of columns
+    before padding or an illegal move. first_illegal: [N] int64, a column, or -1. reasons: [N]
+    uint8, of `IllegalReason`.
     """
 
     own: BitboardArray
@@ -62,8 +63,9 @@ class Replay(NamedTuple):
 def replay_games(moves: Moves, result: Replay, board_size: int, *, auto_pass: bool) -> None:
     """Play games through and write their positions into `result`. moves: [N, T] uint8 in C order.
 
-    auto_pass: as in `PositionBatch`. With it a forced pass happens by itself right after the move that causes it, and may be written
-    as well; a written pass then changes nothing. Without it passes must be written, as a move of their own.
+    auto_pass: as in `PositionBatch`. With it a forced pass happens by itself right after the move
+    that causes it, and may be written as well; a written pass then changes nothing. Without it
+    passes must be written, as a move of their own.
     """
     compiled = backend.compiled(len(moves))
     if compiled is not None:

@@ -7,8 +7,8 @@
 | `.parquet` | column of lists of integers, one list per game | `moves`, without padding; needs pyarrow (extra `[data]`) |
 | `.pickle`, `.pkl` | list of lists of integers; nothing in the pickle is executed | not written |
 
-A file that was not written by `write_games` holds tokens of some kind: name its tokenizer. Reading changes neither files nor folders, and
-the arrays that it returns are read-only.
+A file that was not written by `write_games` holds tokens of some kind: name its tokenizer. Reading
+changes neither files nor folders, and the arrays that it returns are read-only.
 """
 
 from __future__ import annotations
@@ -68,9 +68,10 @@ _CHUNK: Final = 1 << 16
 def write_games(path: str | Path, games: Moves | Iterable[Moves], board_size: int = 8) -> int:
     """Write games to a file, which holds its old content until all are written. Returns their number.
 
-    path: the suffix names the format. games: moves [N, T], or such arrays with one T, as `stream_random_games` gives them; `.npy` and
-    `.parquet` are written as they come, `.npz` is collected first. Raises `ValueError` for another suffix and for numbers that are no
-    moves, `ModuleNotFoundError` where a parquet file needs pyarrow.
+    path: the suffix names the format. games: moves [N, T], or such arrays with one T, as
+    `stream_random_games` gives them; `.npy` and `.parquet` are written as they come, `.npz` is
+    collected first. Raises `ValueError` for another suffix and for numbers that are no moves,
+    `ModuleNotFoundError` where a parquet file needs pyarrow.
     """
     path, board_size = Path(path), check_board_size(board_size)
     write = _WRITERS.get(path.suffix)
@@ -82,11 +83,12 @@ def write_games(path: str | Path, games: Moves | Iterable[Moves], board_size: in
 def read_games(path: str | Path, board_size: int = 8, *, tokenizer: Tokenizer | None = None, column: str | None = None) -> Moves:
     """Read the games of a file.
 
-    path: the suffix names the format. tokenizer: of the numbers in the file, its board size counts; by default they are moves as
-    `write_games` writes them. column: name of the array or column; by default "moves", "tokens" or "input_ids". Returns [N, T] uint8,
-    read-only; `find_illegal_moves` says which games are legal. Raises `RecordFormatError` for a file that does not follow its format
-    and for numbers that are no moves, `ValueError` for an unknown suffix, `OSError` for a file that cannot be opened,
-    `ModuleNotFoundError` where a parquet file needs pyarrow.
+    path: the suffix names the format. tokenizer: of the numbers in the file, its board size counts;
+    by default they are moves as `write_games` writes them. column: name of the array or column; by
+    default "moves", "tokens" or "input_ids". Returns [N, T] uint8, read-only; `find_illegal_moves`
+    says which games are legal. Raises `RecordFormatError` for a file that does not follow its
+    format and for numbers that are no moves, `ValueError` for an unknown suffix, `OSError` for a
+    file that cannot be opened, `ModuleNotFoundError` where a parquet file needs pyarrow.
     """
     path = Path(path)
     board_size = check_board_size(board_size if tokenizer is None else tokenizer.board_size)

@@ -8,7 +8,8 @@
 | `othello_gpt_6x6` | 33 | 0-31, the four center squares left out | 32 | left out | 31 | Wong 2025 (without padding) |
 | `wthor` | 89 | column + 10 * row, a1 = 11, h8 = 88 | 0 | left out | 59 | WTHOR files |
 
-Squares are numbered in ascending order: a1, b1, ... The first three exist for all board sizes; the table gives 8x8.
+Squares are numbered in ascending order: a1, b1, ... The first three exist for all board sizes; the
+table gives 8x8.
 
 | orientation | squares | used by |
 |---|---|---|
@@ -16,8 +17,8 @@ Squares are numbered in ascending order: a1, b1, ... The first three exist for a
 | `transposed` | column by column: d3 = 26 | `OthelloBoardState` of likenneth/othello_world and everything built on its data |
 | `mirrored` | row by row from the right end of the row: the first player starts on c3 and d4 of 6x6 | alfredclwong/othello-gpt |
 
-The rules allow the reflected games as well, so the wrong orientation shows only in square names, in openings, and where two data sets
-are mixed.
+The rules allow the reflected games as well, so the wrong orientation shows only in square names, in
+openings, and where two data sets are mixed.
 """
 
 from __future__ import annotations
@@ -58,9 +59,9 @@ class _Numbering(NamedTuple):
 class Tokenizer:
     """Mapping between moves and tokens; `make_tokenizer` makes one.
 
-    vocab_size: V, number of tokens, padding included. pad_id: token of `PADDING`. pass_id: token of the pass, or None where passes are
-    left out. squares: [V] uint8, the entry of a move array that each token stands for: a square, the pass, `PADDING`, or 254 for a
-    token that is not used.
+    vocab_size: V, number of tokens, padding included. pad_id: token of `PADDING`. pass_id: token of
+    the pass, or None where passes are left out. squares: [V] uint8, the entry of a move array that
+    each token stands for: a square, the pass, `PADDING`, or 254 for a token that is not used.
     """
 
     name: TokenizerName
@@ -87,10 +88,12 @@ class Tokenizer:
     def encode(self, moves: npt.ArrayLike, *, length: int | None = None, dtype: npt.DTypeLike = np.uint8) -> npt.NDArray[Any]:
         """Encode games as tokens.
 
-        moves: [N, T] integers, passes left out or written. length: number of columns L; by default `n*n - 4` where passes are left out,
-        and that of the longest game where they are written. Returns a new array [N, L] of `dtype`, `moves` stays as it is. Where
-        passes are written they are put where the rules force them; this raises `IllegalMoveError` for the first illegal game. Otherwise
-        nothing is checked but that each square has a token. Raises `ValueError` for a square that has none, and for longer games.
+        moves: [N, T] integers, passes left out or written. length: number of columns L; by default
+        `n*n - 4` where passes are left out, and that of the longest game where they are written.
+        Returns a new array [N, L] of `dtype`, `moves` stays as it is. Where passes are written they
+        are put where the rules force them; this raises `IllegalMoveError` for the first illegal
+        game. Otherwise nothing is checked but that each square has a token. Raises `ValueError` for
+        a square that has none, and for longer games.
         """
         moves = as_moves(moves)
         arranged = (omit_passes if self.pass_id is None else write_passes)(moves, self.board_size, length=length)
@@ -105,8 +108,9 @@ class Tokenizer:
     def decode(self, tokens: npt.ArrayLike) -> Moves:
         """Decode tokens as games.
 
-        tokens: [N, T] integers. Returns a new array [N, T] uint8; written passes stay, as `n*n`. Only the numbers are checked:
-        `find_illegal_moves` says which games are legal. Raises `RecordFormatError` with game and column for a number that is no token.
+        tokens: [N, T] integers. Returns a new array [N, T] uint8; written passes stay, as `n*n`.
+        Only the numbers are checked: `find_illegal_moves` says which games are legal. Raises
+        `RecordFormatError` with game and column for a number that is no token.
         """
         array = np.asarray(tokens)
         if array.ndim != 2 or not np.issubdtype(array.dtype, np.integer):
@@ -126,8 +130,8 @@ class Tokenizer:
     def token_mask(self, legal_mask: npt.NDArray[Any]) -> npt.NDArray[np.int8]:
         """Rearrange masks over squares as masks over tokens.
 
-        legal_mask: [..., n*n + 1], such as `Labels.legal_mask()`. Returns [..., V] int8 in the order of the tokens; 0 for the padding
-        and for tokens that are not used.
+        legal_mask: [..., n*n + 1], such as `Labels.legal_mask()`. Returns [..., V] int8 in the
+        order of the tokens; 0 for the padding and for tokens that are not used.
         """
         mask = np.zeros((*legal_mask.shape[:-1], self.vocab_size), dtype=np.int8)
         used = np.flatnonzero(self.squares <= pass_square(self.board_size))
@@ -138,8 +142,9 @@ class Tokenizer:
 def make_tokenizer(name: TokenizerName, board_size: int | None = None, *, orientation: Orientation = "standard") -> Tokenizer:
     """Make one of the tokenizers of the table.
 
-    board_size: by default 8, or 6 for "othello_gpt_6x6". orientation: of the squares in the tokens; moves are always in the standard
-    one. Raises `ValueError` for an unknown name or orientation, and for a board size that the tokenizer does not have.
+    board_size: by default 8, or 6 for "othello_gpt_6x6". orientation: of the squares in the tokens;
+    moves are always in the standard one. Raises `ValueError` for an unknown name or orientation,
+    and for a board size that the tokenizer does not have.
     """
     if name not in get_args(TokenizerName):
         raise ValueError(f"tokenizer {name!r}: expected one of {', '.join(get_args(TokenizerName))}")

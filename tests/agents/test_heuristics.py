@@ -105,13 +105,15 @@ def test_a_disc_beside_a_stable_disc_of_the_other_colour_is_not_stable() -> None
 
 
 def test_full_lines_make_inner_discs_of_the_6x6_board_stable() -> None:
-    # No disc of c3's row, column and diagonals is missing, and no neighbour of it is stable for Black.
+    # No disc of c3's row, column and diagonals is missing, and no neighbour of it is stable for
+    # Black.
     board = Position.parse("O-X-X-" + "-OXX--" + "OOXOXO" + "-XXX--" + "X-O-X-" + "--O--X" + "X")
     assert names(stable_discs, board) == ("c3 f6", "a1")
 
 
 def test_all_discs_of_a_4x4_board_with_one_empty_corner_can_be_stable() -> None:
-    # The lines through d4 hold on to stable neighbours: a1 b2 c3 for White, from d1 and from a4 for Black.
+    # The lines through d4 hold on to stable neighbours: a1 b2 c3 for White, from d1 and from a4 for
+    # Black.
     black, white = names(stable_discs, Position.parse("OXXX" + "XOXX" + "XXOX" + "XXX-" + "X"))
     assert (len(black.split()), white) == (12, "a1 b2 c3")
 

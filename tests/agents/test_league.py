@@ -9,7 +9,8 @@ from agents import AgentSpecError, make_agent
 from agents.league import load_league_player, parse_league_player
 from othello_env import Position, PositionBatch, RecordFormatError
 
-# One group of two 2-tuples, a1-b1 and h8-g8. Index 3 * first + second, digits 0 white, 1 empty, 2 black.
+# One group of two 2-tuples, a1-b1 and h8-g8. Index 3 * first + second, digits 0 white, 1 empty, 2
+# black.
 PLAYER = """1
   2 2
     0 1

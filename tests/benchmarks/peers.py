@@ -1,7 +1,8 @@
 """Ours against each installed peer, in one run: `python -m tests.benchmarks.peers [NAME ...]`.
 
-Machines are noisy, so only ratios within a run mean something: every contestant of a comparison takes its turn in each round,
-and the medians over the rounds are printed. Peers that are not installed are left out; `pip install -e ".[dev,peers]"` brings them.
+Machines are noisy, so only ratios within a run mean something: every contestant of a comparison
+takes its turn in each round, and the medians over the rounds are printed. Peers that are not
+installed are left out; `pip install -e ".[dev,peers]"` brings them.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ from othello_env import OthelloSelfPlayVectorEnv, Position, PositionBatch, backe
 from othello_env.perft import perft
 from tests.conftest import SHARED_DATA
 
-# A contestant does a fixed amount of work and returns how much that was; it prepares itself before it is handed over.
+# A contestant does a fixed amount of work and returns how much that was; it prepares itself before
+# it is handed over.
 Contestant = Callable[[], float]
 
 ROUNDS = 5

@@ -1,7 +1,8 @@
 """Speeds of `othello_env.sequences`, compiled and with NumPy alone: `python -m tests.benchmarks.sequences [NAME ...]`.
 
-Stated goals, on two cores with numba: 20 million random games in 60 s (20 million moves/s), labels as bitboards at 5 million positions/s,
-unpacked as int8 at 1 million positions/s, WTHOR bytes to moves at 2 million positions/s.
+Stated goals, on two cores with numba: 20 million random games in 60 s (20 million moves/s), labels
+as bitboards at 5 million positions/s, unpacked as int8 at 1 million positions/s, WTHOR bytes to
+moves at 2 million positions/s.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from othello_env.sequences.pickled import load_games
 from tests.benchmarks.peers import Contestant, compare, has
 from tests.conftest import SHARED_DATA
 
-# Games that are labelled at a time: their arrays are a few megabytes, which the allocator hands out again.
+# Games that are labelled at a time: their arrays are a few megabytes, which the allocator hands out
+# again.
 _PART = 10_000
 
 

@@ -33,7 +33,8 @@ SINGLES: Final = [kind for kind in KINDS if kind not in VECTORS]
 # The name of each environment in messages.
 NAMES: Final = {kind: "othello_v0" if kind in ("env", "raw_env") else kind for kind in KINDS}
 
-# Black passes after these eight moves; after the other eight it wins with c7, which takes the last disc.
+# Black passes after these eight moves; after the other eight it wins with c7, which takes the last
+# disc.
 PASS_AFTER_EIGHT: Final = "f5f6d3g5h5h4f7h6"
 WON_BY_C7: Final = "f5f4c3c6c5d6f3c4"
 C7: Final = 50

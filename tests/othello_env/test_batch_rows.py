@@ -60,7 +60,8 @@ def test_step_does_what_play_does(positions: list[Position], auto_pass: bool, se
 
 @given(same_size_positions, st.booleans())
 def test_legal_are_the_moves_that_play_accepts(positions: list[Position], auto_pass: bool) -> None:
-    # The pass of a game that is over moves nothing; the batch takes it so that finished rows can be stepped along.
+    # The pass of a game that is over moves nothing; the batch takes it so that finished rows can be
+    # stepped along.
     n = positions[0].board_size
     moves = (-1, *range(n * n + 2))
     seen = [position.resolve_pass() if auto_pass else position for position in positions]

@@ -22,7 +22,8 @@ from othello_env.rendering.window import Window
 from tests.conftest import REPOSITORY
 from tests.othello_env.environments import C7, MAKERS, VECTORS, WON_BY_C7, first_legal, play, prepared, snapshot
 
-# The code that is interrupted: the environments and the libraries under them. The rules and the array code hold no state.
+# The code that is interrupted: the environments and the libraries under them. The rules and the
+# array code hold no state.
 _MODULES = ("aec_env", "gym_env", "vector_env", "options", "opponent", "state", "agent", "rendering/modes")
 _FILES = {*(str(REPOSITORY / "othello_env" / f"{module}.py") for module in _MODULES), first_legal.__code__.co_filename}
 _LIBRARIES = tuple(str(Path(str(library.__file__)).parent) + os.sep for library in (gymnasium, pettingzoo))
@@ -69,8 +70,8 @@ def broken(observation: np.ndarray, mask: np.ndarray, rng: np.random.Generator) 
 class Case:
     """One operation on an environment.
 
-    moves: played before by `reset`; None for a new environment. actions: played then by `step`. opponent: set then. error: what the
-    operation raises by itself.
+    moves: played before by `reset`; None for a new environment. actions: played then by `step`.
+    opponent: set then. error: what the operation raises by itself.
     """
 
     kind: str

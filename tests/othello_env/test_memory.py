@@ -10,7 +10,8 @@ import pytest
 
 from tests.conftest import REPOSITORY
 
-# Prints before and after a statement whether the C library maps a block of 20 MB by itself, as it does until its threshold has risen.
+# Prints before and after a statement whether the C library maps a block of 20 MB by itself, as it
+# does until its threshold has risen.
 CODE = """
 import ctypes, sys
 

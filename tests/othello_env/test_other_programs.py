@@ -12,7 +12,8 @@ from othello_env.bitboard import unpack
 
 NUM_GAMES = [pytest.param(200, id="quick"), pytest.param(20_000, id="long", marks=pytest.mark.slow)]
 
-# Positions a few moves before an early end: from here a fair share of games ends with empty squares, or by a wipe-out.
+# Positions a few moves before an early end: from here a fair share of games ends with empty
+# squares, or by a wipe-out.
 EARLY_ENDS = ["f5f4c3c6c5d6f3", "f5f4c3e6f7f6f3", "f5f4e3d2d3d6e6f6", "f5f4c3d6d3d2e6f6", "f5f4c3e6f7g6g4e8g8", "f5f6d3g5h5h4f7h6"]
 
 

@@ -12,8 +12,9 @@ from othello_env import Game, Position
 from othello_env.perft import Passes, perft
 from othello_env.perft.__main__ import main
 
-# Counted by two independent programs, a bitboard and a mailbox one; the 8x8 numbers with passes as plies are also aartbik's
-# (www.aartbik.com/MISC/reversi.html), those with free passes Egaroucid's. Games over before the full depth count once.
+# Counted by two independent programs, a bitboard and a mailbox one; the 8x8 numbers with passes as
+# plies are also aartbik's (www.aartbik.com/MISC/reversi.html), those with free passes Egaroucid's.
+# Games over before the full depth count once.
 PLY: dict[int, list[int]] = {
     4: [4, 12, 44, 128, 424, 1256, 3624, 9116, 20044, 36540, 50704, 57436, 59564, 59980, 60060, 60060, 60060, 60060],
     6: [4, 12, 56, 244, 1364, 7604, 47740, 308716, 2114912],

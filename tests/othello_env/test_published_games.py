@@ -35,8 +35,9 @@ def test_tournament_games_replay_with_their_passes_and_scores(shared_data: Path)
 
 @pytest.mark.parametrize(("name", "num_games"), [("WTH_1986.wtb", 1440), ("WTH_2001.wtb", 5575), ("WTH_2016.wtb", 2013)])
 def test_wthor_games_are_legal_and_end_with_their_scores(shared_data: Path, name: str, num_games: int) -> None:
-    # 16 bytes of header with the number of games at offset 4; a game is 68 bytes: black's final discs at offset 6 (empties to
-    # the winner), then 60 moves as column + 10 * row from 1, and 0 after the last one (FFO, "Format WTHOR").
+    # 16 bytes of header with the number of games at offset 4; a game is 68 bytes: black's final
+    # discs at offset 6 (empties to the winner), then 60 moves as column + 10 * row from 1, and 0
+    # after the last one (FFO, "Format WTHOR").
     data = (shared_data / name).read_bytes()
     assert struct.unpack_from("<I", data, 4) == (num_games,)
     records = [data[16 + 68 * number :][:68] for number in range(num_games)]

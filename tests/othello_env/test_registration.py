@@ -15,7 +15,8 @@ from gymnasium.vector import AsyncVectorEnv
 from othello_env.registration import register
 from tests.conftest import REPOSITORY
 
-# The module before the colon is imported first: a worker process that is not forked has imported nothing.
+# The module before the colon is imported first: a worker process that is not forked has imported
+# nothing.
 WITH_MODULE = "othello_env:othello_env/Othello-v0"
 START_METHODS = multiprocessing.get_all_start_methods()
 

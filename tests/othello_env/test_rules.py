@@ -108,7 +108,8 @@ def test_all_lines_that_the_disc_closes_turn_and_none_may_be_left_out() -> None:
 
 
 def test_turned_discs_close_no_further_lines() -> None:
-    # a1 turns b1 and c1. The turned c1 now has c2 between itself and c3, but only the placed disc closes lines.
+    # a1 turns b1 and c1. The turned c1 now has c2 between itself and c3, but only the placed disc
+    # closes lines.
     position = drawn("-OOX----" + "--O-----" + "--X-----" + "--------" * 5)
     assert turned(position, position.play("a1")) == {"b1", "c1"}
 

@@ -129,7 +129,8 @@ def test_the_learner_sees_its_own_turns_wins_and_losses(mode: AutoresetMode, col
 
 
 def test_a_game_that_the_opponents_move_ends_is_lost_in_the_same_step() -> None:
-    # After these six moves Black is to move; the learner has White, and Black's win comes on the move after White's c4.
+    # After these six moves Black is to move; the learner has White, and Black's win comes on the
+    # move after White's c4.
     calls = []
 
     def opponent(observation: np.ndarray, mask: np.ndarray, rng: np.random.Generator) -> np.ndarray:

@@ -8,7 +8,8 @@ from agents.device import Device
 
 HAS_TORCH = importlib.util.find_spec("torch") is not None
 
-# The trainers of policy-value networks need the extra [torch]; all other tests of this folder run without it.
+# The trainers of policy-value networks need the extra [torch]; all other tests of this folder run
+# without it.
 NEED_TORCH = ("alphazero", "losses", "opponent_pool", "optimizer", "ppo", "self_play")
 collect_ignore = [] if HAS_TORCH else [f"test_{name}.py" for name in NEED_TORCH]
 

@@ -44,8 +44,8 @@ def returns_of(
 def test_the_sign_changes_where_the_side_changes_and_not_after_a_pass() -> None:
     # Black moves, white moves, black passes, white moves and wins.
     found = returns_of(rewards=[0, 0, 1], values=[0.5, 0.2, 0.4], sides=[0, 1, 1], ended=[0, 0, 1], gae_lambda=0.5)
-    # The last one is worth 1. Before it white, who is to move again, has 0.5 * 0.4 + 0.5 * 1 = 0.7. Before that black has the
-    # opposite of what white then has, 0.5 * 0.2 + 0.5 * 0.7 = 0.45.
+    # The last one is worth 1. Before it white, who is to move again, has 0.5 * 0.4 + 0.5 * 1 = 0.7.
+    # Before that black has the opposite of what white then has, 0.5 * 0.2 + 0.5 * 0.7 = 0.45.
     assert found == pytest.approx([-0.45, 0.7, 1.0])
 
 
@@ -79,7 +79,8 @@ def test_nothing_comes_over_from_the_next_game() -> None:
 
 
 def test_plies_of_an_opponent_are_gone_through_as_if_they_were_one_step() -> None:
-    # Black learns; white answers twice, the second time after black had to pass. What is expected at white's plies is not used.
+    # Black learns; white answers twice, the second time after black had to pass. What is expected
+    # at white's plies is not used.
     found = returns_of(
         rewards=[0, 0, 0, 1],
         values=[0.5, float("nan"), float("nan"), 0.4],

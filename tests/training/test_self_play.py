@@ -58,7 +58,8 @@ def test_samples_are_the_positions_of_the_ended_games_with_the_results_seen_by_w
         assert samples.legal_moves.tolist() == [position.legal_moves for position in expected]
         row = 0
         for positions in played:
-            # The last move is not known here; the discs at the end are, and are the same for all positions of the game.
+            # The last move is not known here; the discs at the end are, and are the same for all
+            # positions of the game.
             ends = {
                 (int(own), int(opp)) if position.side_to_move == BLACK else (int(opp), int(own))
                 for position, own, opp in zip(positions, samples.final_own[row:], samples.final_opp[row:], strict=False)

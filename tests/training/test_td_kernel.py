@@ -53,7 +53,8 @@ def test_learning_is_the_rule_applied_to_each_weight(seed: int) -> None:
 def test_the_first_steps_of_a_weight_are_those_worked_out_by_hand() -> None:
     mirrored, weights, memory = np.arange(2, dtype=np.int32), np.zeros(2, dtype=np.float32), np.zeros((2, NUM_COLUMNS))
     lookups = np.zeros((1, 2, 1), dtype=np.int32)
-    # The first step is as large as can be: 0.5 * 0.4. So is the second one, since all errors before it had one sign. Then there are
+    # The first step is as large as can be: 0.5 * 0.4. So is the second one, since all errors before
+    # it had one sign. Then there are
     # two of different signs: the third step is |0.4 - 0.3| / (0.4 + 0.3) = 1/7 as large.
     for error, total in ((0.4, 0.2), (-0.3, 0.05), (0.7, 0.1)):
         learn(lookups, np.array([[error, 0.0]]), weights, memory, mirrored, 0.5)

@@ -2,8 +2,9 @@
 
 `python -m training.evaluation.accuracy SPEC [SPEC ...] --positions 1000 --max-empties 14`
 
-Two figures for each band of empties: the share of moves that keep the outcome of perfect play (win, draw or loss), and the mean number
-of discs that a move loses. Only moves with an alternative count: a forced move cannot be wrong. Needs numba (extra `[fast]`).
+Two figures for each band of empties: the share of moves that keep the outcome of perfect play (win,
+draw or loss), and the mean number of discs that a move loses. Only moves with an alternative count:
+a forced move cannot be wrong. Needs numba (extra `[fast]`).
 """
 
 from __future__ import annotations
@@ -45,7 +46,8 @@ EMPTIES: Final = (2, 20)
 
 # Batch size of the questions to an agent.
 _BATCH_SIZE: Final = 256
-# Number of batches of games without a position of the wanted kind after which none is taken to exist.
+# Number of batches of games without a position of the wanted kind after which none is taken to
+# exist.
 _TRIES: Final = 100
 # The smallest possible loss where the board is full at the end.
 _SMALLEST_LOSS: Final = 2
@@ -55,10 +57,11 @@ _SMALLEST_LOSS: Final = 2
 class BandAccuracy:
     """Accuracy of the moves that were made with `low` to `high` empty squares on the board, both included.
 
-    moves: number of moves with an alternative. outcomes_kept: number of them that kept the win, draw or loss of perfect play.
-    best_moves: number of them that kept its score. discs_lost: sum over the moves of the best score minus the score of the move. The
-    intervals are 95% intervals of the two shares and of the mean. The moves of one game are one observation, and so are copies of a
-    game or of a position.
+    moves: number of moves with an alternative. outcomes_kept: number of them that kept the win,
+    draw or loss of perfect play.
+    best_moves: number of them that kept its score. discs_lost: sum over the moves of the best score
+    minus the score of the move. The intervals are 95% intervals of the two shares and of the mean.
+    The moves of one game are one observation, and so are copies of a game or of a position.
     """
 
     low: int
@@ -110,7 +113,8 @@ class _Verdict:
 def exact_solvers(scoring: Scoring = "empties_to_winner", *, threads: int | None = None) -> list[Solver]:
     """Return solvers for the functions below, one per thread; by default as many as there are cores.
 
-    scoring: of the scores. The moves that keep the outcome are the same in both. Raises `ImportError` without numba.
+    scoring: of the scores. The moves that keep the outcome are the same in both. Raises
+    `ImportError` without numba.
     """
     from agents.search.endgame import Solver  # late: it needs numba
 
@@ -124,8 +128,9 @@ def endgame_positions(
 ) -> PositionBatch:
     """Return positions with at least two legal moves, each from its own game, all numbers of empties equally often.
 
-    empties: smallest and largest number. player: plays both sides, with a random move instead of its own with probability `epsilon`;
-    by default all moves are random. Raises `ValueError` where no such positions are found, `AgentError` where the player fails.
+    empties: smallest and largest number. player: plays both sides, with a random move instead of
+    its own with probability `epsilon`; by default all moves are random. Raises `ValueError` where
+    no such positions are found, `AgentError` where the player fails.
     """
     low, high = empties
     if not EMPTIES[0] <= low <= high <= EMPTIES[1]:
@@ -167,8 +172,9 @@ def measure_accuracy(
 ) -> tuple[BandAccuracy, ...]:
     """Ask an agent for a move in each position, or in each position of the games, and compare the moves with perfect play.
 
-    bands: ranges of empties, in ascending order; bands beyond `max_empties` are left out. solvers: one per thread, by default
-    `exact_solvers()`; the result does not depend on their number. Raises `AgentError` where the agent gives no legal moves.
+    bands: ranges of empties, in ascending order; bands beyond `max_empties` are left out. solvers:
+    one per thread, by default `exact_solvers()`; the result does not depend on their number. Raises
+    `AgentError` where the agent gives no legal moves.
     """
     bands = _bands_up_to(max_empties, bands)
     solvers = solvers or exact_solvers()
@@ -195,8 +201,9 @@ def judge_games(
 ) -> dict[str, tuple[BandAccuracy, ...]]:
     """Compare the moves of games with perfect play, separately for each player.
 
-    colors: for each game the names of the players of black and white; by default "black" and "white". The result has an entry for each
-    name, in order of appearance. The other arguments are those of `measure_accuracy`.
+    colors: for each game the names of the players of black and white; by default "black" and
+    "white". The result has an entry for each name, in order of appearance. The other arguments are
+    those of `measure_accuracy`.
     """
     colors = [COLOR_NAMES] * len(games) if colors is None else colors
     if len(colors) != len(games):
@@ -299,8 +306,9 @@ def _band_accuracy(low: int, high: int, verdicts: Sequence[_Verdict]) -> BandAcc
 def _observations(values: npt.NDArray[np.generic], sources: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
     """Return one observation per source, with the mean of all values, and with the variance of a mean over sources.
 
-    values: [N]. sources: [N], index of the source of each value. A source with more values has more weight: the linearized ratio
-    estimate of a cluster sample (Cochran, Sampling Techniques, 1977, chapter 9A).
+    values: [N]. sources: [N], index of the source of each value. A source with more values has more
+    weight: the linearized ratio estimate of a cluster sample (Cochran, Sampling Techniques, 1977,
+    chapter 9A).
     """
     counts = np.bincount(sources)
     sums = np.bincount(sources, values.astype(np.float64))
@@ -312,7 +320,8 @@ def _observations(values: npt.NDArray[np.generic], sources: npt.NDArray[np.int64
 def _share_interval(mask: npt.NDArray[np.bool_], sources: npt.NDArray[np.int64]) -> tuple[float, float]:
     """Return the 95% interval of a share, see `score_interval`.
 
-    The effective number of observations is smaller than that of the sources where a few sources have most values.
+    The effective number of observations is smaller than that of the sources where a few sources
+    have most values.
     """
     counts = np.bincount(sources)
     return score_interval(_observations(mask, sources), distinct_pairs=max(1, round(len(mask) ** 2 / int((counts**2).sum()))))
@@ -321,8 +330,8 @@ def _share_interval(mask: npt.NDArray[np.bool_], sources: npt.NDArray[np.int64])
 def _mean_interval(lost: npt.NDArray[np.int64], sources: npt.NDArray[np.int64]) -> tuple[float, float]:
     """Return the 95% interval of the mean loss, from the normal distribution.
 
-    It does not shrink to a point where all observations are equal: an observation that differs by the smallest loss is added to the
-    variance.
+    It does not shrink to a point where all observations are equal: an observation that differs by
+    the smallest loss is added to the variance.
     """
     observations = _observations(lost, sources)
     mean = float(observations.mean())

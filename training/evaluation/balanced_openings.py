@@ -1,10 +1,12 @@
 """Balanced openings: all positions after a number of plies, up to symmetry, in which searches find neither side ahead.
 
-`python -m training.evaluation.balanced_openings --plies 8 --evaluation NETWORK NETWORK --limit 0.05 --out FILE`
+`python -m training.evaluation.balanced_openings --plies 8 --evaluation NETWORK NETWORK --limit 0.05
+--out FILE`
 
-A position is kept where the score of every evaluation is within the limit of zero. Positions are searched to increasing depths, with a
-wider limit at smaller depths, so that few are searched to the full depth. Then each evaluation plays every remaining opening against
-itself, which shows how often Black wins from these openings. Needs numba (extra `[fast]`).
+A position is kept where the score of every evaluation is within the limit of zero. Positions are
+searched to increasing depths, with a wider limit at smaller depths, so that few are searched to the
+full depth. Then each evaluation plays every remaining opening against itself, which shows how often
+Black wins from these openings. Needs numba (extra `[fast]`).
 """
 
 from __future__ import annotations
@@ -57,8 +59,8 @@ def canonical(position: Position) -> tuple[int, int, int]:
 def distinct_openings(num_plies: int) -> list[Game]:
     """Return one game for each 8x8 position after `num_plies` plies, up to symmetry; all begin with f5, and none is over.
 
-    Where several move sequences lead to a position, it is the first one in the order of the squares. Raises `ValueError` for fewer than
-    1 ply and more than 9.
+    Where several move sequences lead to a position, it is the first one in the order of the
+    squares. Raises `ValueError` for fewer than 1 ply and more than 9.
     """
     if not 1 <= num_plies <= MAX_PLIES:
         raise ValueError(f"plies {num_plies}: expected 1 to {MAX_PLIES}")
@@ -78,7 +80,8 @@ def distinct_openings(num_plies: int) -> list[Game]:
 class Judge:
     """Evaluation that decides which openings are balanced.
 
-    source: file with an n-tuple network, or "heuristics". The methods raise `CheckpointError` for a file that cannot be used.
+    source: file with an n-tuple network, or "heuristics". The methods raise `CheckpointError` for a
+    file that cannot be used.
     """
 
     source: str
@@ -117,7 +120,8 @@ def keep_balanced(
 ) -> list[Game]:
     """Return the openings whose score in the agent's search is from -limit to limit. progress: called after each search.
 
-    limit: in the units of the evaluation; for the networks of `training.td_ntuple` a score s means an expected outcome of tanh(s).
+    limit: in the units of the evaluation; for the networks of `training.td_ntuple` a score s means
+    an expected outcome of tanh(s).
     """
     kept = []
     for opening in openings:

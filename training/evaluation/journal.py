@@ -1,8 +1,9 @@
 """Journals: one line of JSON per game, written the moment the game ends.
 
-A file of lines `{"session": {...}}`, one for each start or resumption of a tournament, with its settings and the versions of the
-software, and `{"game": 17, "black": ..., ...}`, see `GameRecord`. Lines are only ever appended. A process that is killed leaves at most
-an incomplete last line; opening the journal again removes it.
+A file of lines `{"session": {...}}`, one for each start or resumption of a tournament, with its
+settings and the versions of the software, and `{"game": 17, "black": ..., ...}`, see `GameRecord`.
+Lines are only ever appended. A process that is killed leaves at most an incomplete last line;
+opening the journal again removes it.
 
 `python -m training.evaluation.journal DIR` prints the games as transcripts, one per line.
 """
@@ -50,7 +51,8 @@ Reason = Literal["played out", AgentFault, "timeout", "died"]
 did not come in time, or the end of its process."""
 _REASONS: Final = get_args(Reason)
 
-# Longest time between two writes to the disk itself, in seconds; the operating system has each line at once.
+# Longest time between two writes to the disk itself, in seconds; the operating system has each line
+# at once.
 _SYNC_SECONDS: Final = 1.0
 
 _VERSIONS_OF: Final = ("othello-env", "numpy", "numba", "torch")
@@ -64,10 +66,12 @@ _TIME: Final = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}
 class GameRecord:
     """One finished game.
 
-    game: its number in the schedule; those of a pair are 2p and 2p + 1, the same opening with colors swapped. black, white: the
-    players. opening: the position in which it began, as text (`str` of a `Position`). moves: the transcript from there, without passes.
-    black_score: 1, 0.5 or 0. disc_difference: Black's discs minus White's at the end. reason: why it ended. detail: more about a game
-    that was not played out. seed: of all randomness in it. seconds: time taken by each side, (black, white). ended: when, in UTC.
+    game: its number in the schedule; those of a pair are 2p and 2p + 1, the same opening with
+    colors swapped. black, white: the players. opening: the position in which it began, as text
+    (`str` of a `Position`). moves: the transcript from there, without passes.
+    black_score: 1, 0.5 or 0. disc_difference: Black's discs minus White's at the end. reason: why
+    it ended. detail: more about a game that was not played out. seed: of all randomness in it.
+    seconds: time taken by each side, (black, white). ended: when, in UTC.
     prefix: the transcript that leads to the opening from the start position; "" if unknown.
     """
 
@@ -152,8 +156,9 @@ def software_versions() -> dict[str, str]:
 def read_journal(path: Path) -> Iterator[dict[str, Any] | GameRecord]:
     """Yield the sessions, as dicts, and the games of a journal in their order. An incomplete last line is left out.
 
-    Raises `RecordFormatError` with the line for any other line, for a game that comes twice or is not the second game of its pair, and
-    for a player that the sessions do not name; `OSError` if the file cannot be read.
+    Raises `RecordFormatError` with the line for any other line, for a game that comes twice or is
+    not the second game of its pair, and for a player that the sessions do not name; `OSError` if
+    the file cannot be read.
     """
     seen = bytearray()
     first_of_pair: dict[int, GameRecord] = {}

@@ -2,9 +2,10 @@
 
 `python -m training.evaluation.match SPEC SPEC --openings random:8 --games 1000`
 
-The two games of an opening are one observation: an opening that favors a color then adds nothing to the difference between the agents.
-Pairs that are copies of each other, as deterministic agents play them from equal openings, count as one observation, so that no game is
-counted as more independent than it is.
+The two games of an opening are one observation: an opening that favors a color then adds nothing to
+the difference between the agents. Pairs that are copies of each other, as deterministic agents play
+them from equal openings, count as one observation, so that no game is counted as more independent
+than it is.
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ from training.evaluation.results import MatchResult as MatchResult
 
 # Games in a batch. More use more memory; fewer make the batches of slow agents smaller.
 _BATCH_SIZE: Final = 8192
-# The command shows a score early and often: the first batch is small, and no batch has more than this share of the games.
+# The command shows a score early and often: the first batch is small, and no batch has more than
+# this share of the games.
 _FIRST_BATCH_SIZE: Final = 4
 _SMALLEST_LIMIT: Final = 64
 _BATCHES: Final = 8
@@ -48,15 +50,17 @@ _SCORE_SECONDS: Final = 1.0
 class Match:
     """A match in progress. `step` plays one move in each game of the current batch; `result` is that of the complete pairs so far.
 
-    openings: each is played twice, with colors swapped. seed: of all randomness, so that the match repeats. epsilon: probability that a
-    move of either side is replaced by a random legal one; 0.1 is the published League mode. batch_size: largest number of games in a
-    batch. first_batch_size: number of games in the first batch, which doubles from batch to batch; by default `batch_size`.
+    openings: each is played twice, with colors swapped. seed: of all randomness, so that the match
+    repeats. epsilon: probability that a move of either side is replaced by a random legal one; 0.1
+    is the published League mode. batch_size: largest number of games in a batch. first_batch_size:
+    number of games in the first batch, which doubles from batch to batch; by default `batch_size`.
 
-    names: the agents' names. players: the same names, or different ones if they are equal, in the records. num_games: number of games of
-    the whole match. finished: if set, called with the record of each game when it ends.
+    names: the agents' names. players: the same names, or different ones if they are equal, in the
+    records. num_games: number of games of the whole match. finished: if set, called with the record
+    of each game when it ends.
 
-    Raises `ValueError` for arguments that make no match and for an agent that cannot play on the board. `step` raises `AgentError` with
-    the agent's name where one fails.
+    Raises `ValueError` for arguments that make no match and for an agent that cannot play on the
+    board. `step` raises `AgentError` with the agent's name where one fails.
     """
 
     def __init__(
@@ -156,7 +160,8 @@ class Match:
         complete = self._boards
         num_before = sum(map(len, complete))
         openings = self._openings[:num_before]
-        # After Ctrl-C at any moment: a batch counts once, also if it was interrupted while it was put with the finished ones.
+        # After Ctrl-C at any moment: a batch counts once, also if it was interrupted while it was
+        # put with the finished ones.
         if self._batch is not None and len(self._boards) < self._num_batches:
             ended_mask = ~self._batch.running_mask.reshape(2, -1).any(axis=0)
             complete = [*complete, self._boards_of(self._batch)[ended_mask]]

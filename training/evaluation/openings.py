@@ -34,8 +34,8 @@ def random_openings(num_openings: int, num_plies: int, *, rng: np.random.Generat
 def load_openings(path: Path, *, board_size: int = 8) -> list[Game]:
     """Read a file with one opening per line, see `parse_opening`. Empty lines and comments, from `#` to the end, do not count.
 
-    Raises `RecordFormatError` with the line for an opening that cannot be read, is over, or is of another board size, and for a file
-    without openings; `OSError` for a file that cannot be read.
+    Raises `RecordFormatError` with the line for an opening that cannot be read, is over, or is of
+    another board size, and for a file without openings; `OSError` for a file that cannot be read.
     """
     return _parse_lines(path.read_bytes(), path, lambda text: parse_opening(text, board_size=board_size), what="openings")
 
@@ -47,7 +47,8 @@ def load_games(path: Path, *, board_size: int = 8) -> list[Game]:
 
 def _parse_lines(content: bytes, path: Path, parse: Callable[[str], Game], *, what: str) -> list[Game]:
     games: list[Game] = []
-    # Not `splitlines`, which ends lines at characters that editors do not show as line ends, such as U+2028.
+    # Not `splitlines`, which ends lines at characters that editors do not show as line ends, such
+    # as U+2028.
     for number, line in enumerate(content.decode("utf-8-sig", errors="replace").split("\n"), 1):
         text = line.partition("#")[0].strip()
         if not text:
@@ -69,10 +70,11 @@ def _balanced_openings() -> tuple[Game, ...]:
 class OpeningBook:
     """Numbered openings of a source, as many as are asked for, each with the moves that lead to it.
 
-    source: "start"; "random:PLIES", where each opening depends on the seed and its number alone; "balanced", 8x8 openings of 8 plies in
-    which our own search finds neither side ahead, distinct up to symmetry, in an order that depends on the seed; or a file for
-    `load_openings`, in its order. Lists start again after their last opening. Raises `ValueError` for any other source, `OSError` for
-    a file that cannot be read.
+    source: "start"; "random:PLIES", where each opening depends on the seed and its number alone;
+    "balanced", 8x8 openings of 8 plies in which our own search finds neither side ahead, distinct
+    up to symmetry, in an order that depends on the seed; or a file for `load_openings`, in its
+    order. Lists start again after their last opening. Raises `ValueError` for any other source,
+    `OSError` for a file that cannot be read.
     """
 
     def __init__(self, source: str, *, seed: int = 0, board_size: int = 8) -> None:
@@ -109,7 +111,8 @@ class OpeningBook:
     def take(self, num_games: int) -> list[Game]:
         """Return one opening for each pair of games.
 
-        num_games: even; 0 gives every opening of a list, "balanced" or a file, once. Raises `ValueError` for any other number.
+        num_games: even; 0 gives every opening of a list, "balanced" or a file, once. Raises
+        `ValueError` for any other number.
         """
         if num_games < 0 or num_games % 2:
             raise ValueError(f"games {num_games}: every opening is played twice, so the number must be even, and not negative")

@@ -1,8 +1,9 @@
 """Plays games of two agents in batches, and decides the games in which an agent fails.
 
-`GameBatch` is the one loop of matches and tournaments. In a match the first fault raises `AgentError`. In a tournament an agent that
-makes an illegal move, raises, or returns invalid output loses that game, and the others go on. If a call for several games fails, the
-agent is asked again for each of them separately, so that only the games are lost in which it fails.
+`GameBatch` is the one loop of matches and tournaments. In a match the first fault raises
+`AgentError`. In a tournament an agent that makes an illegal move, raises, or returns invalid output
+loses that game, and the others go on. If a call for several games fails, the agent is asked again
+for each of them separately, so that only the games are lost in which it fails.
 """
 
 from __future__ import annotations
@@ -40,13 +41,15 @@ class Fault:
 class GameBatch:
     """Batched games of two agents. `step` plays one move in each game that is still running.
 
-    agents: player 0 and player 1. positions: [G] positions in which the games begin. black: [G] the player with Black, 0 or 1. rng: source
-    of all randomness in the games. epsilon: probability that a move of either player is replaced by a random legal one. forfeits: whether
-    a fault loses the game; otherwise the first fault raises `AgentError`. move_seconds: longest time for a move; only calls for a single
-    game are judged by it. asking: called with the player and the rows before each call of an agent. ended: called with the row of each
-    game as soon as it ends.
+    agents: player 0 and player 1. positions: [G] positions in which the games begin. black: [G] the
+    player with Black, 0 or 1. rng: source of all randomness in the games. epsilon: probability that
+    a move of either player is replaced by a random legal one. forfeits: whether a fault loses the
+    game; otherwise the first fault raises `AgentError`. move_seconds: longest time for a move; only
+    calls for a single game are judged by it. asking: called with the player and the rows before
+    each call of an agent. ended: called with the row of each game as soon as it ends.
 
-    positions, seconds [G, 2] taken by black and white, running_mask [G] bool, faults by row: the games so far.
+    positions, seconds [G, 2] taken by black and white, running_mask [G] bool, faults by row: the
+    games so far.
     """
 
     def __init__(
@@ -180,7 +183,8 @@ class GameBatch:
 class Asking:
     """Message that an agent is about to be asked.
 
-    player: its name. num_positions: size of the batch. game, moves: the game and its moves so far if it is a single one, else -1, "".
+    player: its name. num_positions: size of the batch. game, moves: the game and its moves so far
+    if it is a single one, else -1, "".
     """
 
     player: str
@@ -193,8 +197,9 @@ class Asking:
 class Pairs:
     """Game pairs to be played: every opening twice, with colors swapped.
 
-    first_game: number of the first game; the first player has Black in games with even numbers. players: the names. openings: one per
-    pair. seed: of all randomness in the games. epsilon: probability that a move of either player is replaced by a random legal one.
+    first_game: number of the first game; the first player has Black in games with even numbers.
+    players: the names. openings: one per pair. seed: of all randomness in the games. epsilon:
+    probability that a move of either player is replaced by a random legal one.
     """
 
     first_game: int
@@ -228,8 +233,9 @@ def play_pairs(
 ) -> None:
     """Play all games in one batch; faults forfeit games.
 
-    agents: the two players. finished: called with each game when it ends. asking: called before each call of an agent. move_seconds:
-    longest time for a move; if a call for a single game takes longer, the game is lost.
+    agents: the two players. finished: called with each game when it ends. asking: called before
+    each call of an agent. move_seconds: longest time for a move; if a call for a single game takes
+    longer, the game is lost.
     """
     _play(pairs, agents, pairs.games, seed=pairs.seed, finished=finished, asking=asking, move_seconds=move_seconds)
 

@@ -19,8 +19,9 @@ _SHARES: Final = np.add.outer(np.arange(3), np.arange(3)) / 4
 class PairCounts:
     """Numbers of game pairs of two players by outcome: an opening played twice, with colors swapped.
 
-    counts: [3, 3] int64. Rows: the first player's outcome with Black, columns: with White; 0 a loss, 1 a draw, 2 a win, all from the
-    first player's view. Raises `ValueError` for any other array.
+    counts: [3, 3] int64. Rows: the first player's outcome with Black, columns: with White; 0 a
+    loss, 1 a draw, 2 a win, all from the first player's view. Raises `ValueError` for any other
+    array.
     """
 
     counts: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros((3, 3), dtype=np.int64))
@@ -44,7 +45,8 @@ class PairCounts:
 
     def swapped(self) -> PairCounts:
         """Return the same pairs from the second player's view."""
-        # The second player's outcome with Black is the first player's with White, from the other side.
+        # The second player's outcome with Black is the first player's with White, from the other
+        # side.
         return PairCounts(self.counts[::-1, ::-1].T)
 
     @property
@@ -101,8 +103,9 @@ class PairCounts:
 class MatchResult:
     """Result of a match, from the first agent's view.
 
-    agents: the names. disc_differences: [pairs, 2] int64, own discs minus the opponent's at the end of the game that the first agent
-    played with Black and of the one with White. distinct_pairs: number of pairs that differ from all others in opening or final boards.
+    agents: the names. disc_differences: [pairs, 2] int64, own discs minus the opponent's at the end
+    of the game that the first agent played with Black and of the one with White. distinct_pairs:
+    number of pairs that differ from all others in opening or final boards.
     """
 
     agents: tuple[str, str]
@@ -153,10 +156,11 @@ class MatchResult:
 def score_interval(pair_scores: npt.NDArray[np.float64], *, distinct_pairs: int | None = None) -> tuple[float, float]:
     """Return the 95% interval for the mean of independent observations between 0 and 1.
 
-    pair_scores: [pairs], the mean score of each pair of games. distinct_pairs: the number of observations that are independent, by
-    default all. The interval is Wilson's (1927), for the number of yes/no trials that would vary like the observations; it stays
-    inside [0, 1] and does not shrink to a point where all observations are equal, since one observation of the largest possible
-    variance is added to the estimate.
+    pair_scores: [pairs], the mean score of each pair of games. distinct_pairs: the number of
+    observations that are independent, by default all. The interval is Wilson's (1927), for the
+    number of yes/no trials that would vary like the observations; it stays inside [0, 1] and does
+    not shrink to a point where all observations are equal, since one observation of the largest
+    possible variance is added to the estimate.
     """
     mean = float(pair_scores.mean())
     trials = float(len(pair_scores) if distinct_pairs is None else distinct_pairs)

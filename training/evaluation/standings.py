@@ -20,7 +20,8 @@ MAX_OPENINGS: Final = 20_000
 class PlayerTotals:
     """Totals of one player.
 
-    with_black, with_white: [3] numbers of losses, draws, wins. disc_difference: own discs minus the opponents'. seconds: thinking time.
+    with_black, with_white: [3] numbers of losses, draws, wins. disc_difference: own discs minus the
+    opponents'. seconds: thinking time.
     faults: numbers of games lost by faults, by reason.
     """
 
@@ -46,9 +47,11 @@ class PlayerTotals:
 class Standings:
     """The results so far.
 
-    players: in the order of their first appearance. pairs: the complete game pairs of each two players that met; the key begins with
-    the one that comes first in `players`. games: the number of games. colors: [3] White's wins, draws, Black's wins. openings: the
-    same three numbers for each of the first `MAX_OPENINGS` openings. incomplete: the games of pairs whose other game is missing.
+    players: in the order of their first appearance. pairs: the complete game pairs of each two
+    players that met; the key begins with the one that comes first in `players`. games: the number
+    of games. colors: [3] White's wins, draws, Black's wins. openings: the same three numbers for
+    each of the first `MAX_OPENINGS` openings. incomplete: the games of pairs whose other game is
+    missing.
     reasons: numbers of games by the reason why they ended.
     """
 

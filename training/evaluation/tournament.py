@@ -1,11 +1,14 @@
 """Tournaments: many agents, every opening twice with colors swapped, a journal that survives interruptions, ratings with intervals.
 
-`python -m training.evaluation.tournament SPEC SPEC ... --openings random:8 --games 200 --out DIR` plays a round robin; `--gauntlet` the
-first agent against each of the others; `--ladder` each agent against the next. Each game is in DIR/games.jsonl as soon as it ends;
-after an interruption at any moment, `--out DIR --resume` goes on and ends with the same games as a run that was never interrupted.
+`python -m training.evaluation.tournament SPEC SPEC ... --openings random:8 --games 200 --out DIR`
+plays a round robin; `--gauntlet` the first agent against each of the others; `--ladder` each agent
+against the next. Each game is in DIR/games.jsonl as soon as it ends; after an interruption at any
+moment, `--out DIR --resume` goes on and ends with the same games as a run that was never
+interrupted.
 
-Agents play in worker processes. The games do not depend on the number of these: all randomness comes from the seed and the number of
-the block of games, and the division into blocks does not depend on the workers.
+Agents play in worker processes. The games do not depend on the number of these: all randomness
+comes from the seed and the number of the block of games, and the division into blocks does not
+depend on the workers.
 """
 
 from __future__ import annotations
@@ -42,7 +45,8 @@ Schedule = Literal["round_robin", "gauntlet", "ladder"]
 
 DEFAULT_MOVE_SECONDS: Final = 30.0
 
-# Pairs of games in a block, which is played in one batch: enough for the batch, few enough that all workers have one.
+# Pairs of games in a block, which is played in one batch: enough for the batch, few enough that all
+# workers have one.
 _LARGEST_BLOCK: Final = 1024
 _BLOCKS_PER_PAIRING: Final = 8
 
@@ -59,11 +63,13 @@ _CALLS_BEFORE: Final = 5
 class Settings:
     """Settings that decide which games are played. Raises `ValueError` for a tournament that cannot be played.
 
-    players: names, specs or names of agents that are handed over. games: number for each two players that meet, even. openings: a source
-    for `OpeningBook`. epsilon: probability that a move is replaced by a random legal one; 0.1 is the Othello League's mode. sprt: for two
-    players, the Elo differences of the two hypotheses of a sequential test that ends the match, see `Sprt`. move_seconds: longest time
-    for a move; an agent that takes longer loses the game. A batch of K positions may take 1 + K/4 times as long; if it takes longer, its
-    games are played again one by one.
+    players: names, specs or names of agents that are handed over. games: number for each two
+    players that meet, even. openings: a source for `OpeningBook`. epsilon: probability that a move
+    is replaced by a random legal one; 0.1 is the Othello League's mode. sprt: for two players, the
+    Elo differences of the two hypotheses of a sequential test that ends the match, see `Sprt`.
+    move_seconds: longest time for a move; an agent that takes longer loses the game. A batch of K
+    positions may take 1 + K/4 times as long; if it takes longer, its games are played again one by
+    one.
     """
 
     players: tuple[str, ...]
@@ -148,13 +154,15 @@ def run_tournament(
 ) -> TournamentResult:
     """Play a tournament, or the rest of it if `out` has a journal of the same settings, and return all results.
 
-    out: the folder of the journal. players: functions that construct the agents whose names are no specs. workers: number of processes;
-    with 0 the agents play in this process, where nothing stops one that hangs. build_seconds: longest time to construct an agent in a
-    worker, and for its first call; an agent that takes longer, or ends its process, forfeits its games.
+    out: the folder of the journal. players: functions that construct the agents whose names are no
+    specs. workers: number of processes; with 0 the agents play in this process, where nothing stops
+    one that hangs. build_seconds: longest time to construct an agent in a worker, and for its first
+    call; an agent that takes longer, or ends its process, forfeits its games.
 
-    Raises, before the first game, `ValueError` if the journal is of another tournament, `RecordFormatError` if it is damaged,
-    `AgentSpecError` or `PlayerError` for an agent that cannot be constructed or cannot play on the board; `WorkerError` if processes
-    cannot be started, `OSError` if the journal cannot be written.
+    Raises, before the first game, `ValueError` if the journal is of another tournament,
+    `RecordFormatError` if it is damaged, `AgentSpecError` or `PlayerError` for an agent that cannot
+    be constructed or cannot play on the board; `WorkerError` if processes cannot be started,
+    `OSError` if the journal cannot be written.
     """
     stands_for: dict[str, Player] = {name: (players or {}).get(name, name) for name in settings.players}
     if not build_seconds > 0:
@@ -321,8 +329,9 @@ def format_cross_table(standings: Standings) -> str:
 class _Display:
     """Shows the progress of a tournament: a bar on a terminal, a line now and then elsewhere; use it in a `with`.
 
-    Games in play count by their moves, since the games of a block end nearly at once. The clock starts when each worker has made a few
-    moves, so that neither processes that start nor code that is loaded or compiled at the first moves count as time per game.
+    Games in play count by their moves, since the games of a block end nearly at once. The clock
+    starts when each worker has made a few moves, so that neither processes that start nor code that
+    is loaded or compiled at the first moves count as time per game.
     """
 
     def __init__(self, settings: Settings, *, workers: int) -> None:

@@ -1,11 +1,13 @@
 """Processes that play games, so that an agent that hangs or ends its process costs its own games and not the tournament.
 
-A worker plays one block of games at a time and sends each game as it ends. Before it constructs or asks an agent it says so. If the
-answer does not come in time, or the worker dies, that is the agent's fault:
+A worker plays one block of games at a time and sends each game as it ends. Before it constructs or
+asks an agent it says so. If the answer does not come in time, or the worker dies, that is the
+agent's fault:
 
-- while the agent is constructed, or in its first call: it forfeits all games that are left, in this run of the tournament;
-- in a later call: the block goes to a new worker, which plays the rest of its games one by one, until the game is known that the agent
-  has lost.
+- while the agent is constructed, or in its first call: it forfeits all games that are left, in this
+  run of the tournament;
+- in a later call: the block goes to a new worker, which plays the rest of its games one by one,
+  until the game is known that the agent has lost.
 
 An agent whose construction raises is refused before the first game.
 """
@@ -40,17 +42,20 @@ DEFAULT_BUILD_SECONDS: Final = 180.0
 """Longest time to construct an agent, and for its first call. Generous: the first search on a machine compiles for up to 40 seconds, and
 longer if other workers compile at the same time."""
 
-# A batch of K positions may take as long as one position, plus K times this share of it, before its games are played one by one.
+# A batch of K positions may take as long as one position, plus K times this share of it, before its
+# games are played one by one.
 _BATCH_SHARE: Final = 0.25
 # For a new process, which imports; not an agent's fault.
 _START_SECONDS: Final = 300.0
-# Numbers of threads of the libraries behind NumPy and PyTorch, which contend if each worker has one per core.
+# Numbers of threads of the libraries behind NumPy and PyTorch, which contend if each worker has one
+# per core.
 _THREAD_VARIABLES: Final = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 # Maximum wait for worker messages before deadlines are checked again, in seconds.
 _WAIT_SECONDS: Final = 60.0
 # A block is given up after this number of deaths of its workers that are no agent's fault.
 _MAX_DEATHS: Final = 3
-# An agent forfeits all games after this number of deaths in its construction or first call: one may have had a cause outside.
+# An agent forfeits all games after this number of deaths in its construction or first call: one may
+# have had a cause outside.
 _MAX_BUILD_DEATHS: Final = 2
 
 Stage = Literal["construction", "first call"]
@@ -95,7 +100,8 @@ def play_block(
 ) -> None:
     """Play the block's games in one batch or, alone, one by one.
 
-    A batch plays all games, so that the generator yields the same numbers; those that are missing are reported.
+    A batch plays all games, so that the generator yields the same numbers; those that are missing
+    are reported.
     """
     if alone:
         play_alone(block.pairs, agents, block.missing, finished=finished, asking=asking, move_seconds=move_seconds)
@@ -266,8 +272,9 @@ Task = Block | str
 class _Worker:
     """A worker process.
 
-    task, alone, progress: what it plays, whether one by one, and how far that is. doing: its last message on what it does. deadline: until
-    when the next message must come. is_fresh: whether it has played no block yet.
+    task, alone, progress: what it plays, whether one by one, and how far that is. doing: its last
+    message on what it does. deadline: until when the next message must come. is_fresh: whether it
+    has played no block yet.
     """
 
     process: Any
@@ -290,8 +297,8 @@ class _Worker:
 class WorkerPool:
     """Workers that play blocks; use it in a `with`, at whose end they are gone.
 
-    players: the player behind each name. board_size: of all games. move_seconds: longest time for a move. build_seconds: longest time to
-    construct an agent, and for its first call.
+    players: the player behind each name. board_size: of all games. move_seconds: longest time for a
+    move. build_seconds: longest time to construct an agent, and for its first call.
     """
 
     def __init__(
@@ -443,7 +450,8 @@ class WorkerPool:
         ended = f"its process ended, exit code {code}"
         assert task is not None
         if isinstance(doing, Building):
-            # In a worker that has played before, another agent may have left something behind that ends the process.
+            # In a worker that has played before, another agent may have left something behind that
+            # ends the process.
             self._build_deaths[doing.player] += reason == "died" and worker.is_fresh
             if reason == "timeout" or self._build_deaths[doing.player] >= _MAX_BUILD_DEATHS:
                 detail = f"no answer in {self._build_seconds:g} s" if reason == "timeout" else ended

@@ -1,7 +1,8 @@
 """Engines for tests, in the dialects of real ones: `python fake_engine.py DIALECT [TRAP[@EMPTIES]]`.
 
-They play the first legal square. A trap is a fault of the answer to genmove or go, in positions with at most EMPTIES empty squares; or,
-for `STARTING`, a habit that clients must bear. Standard library only, so that they start fast.
+They play the first legal square. A trap is a fault of the answer to genmove or go, in positions
+with at most EMPTIES empty squares; or, for `STARTING`, a habit that clients must bear. Standard
+library only, so that they start fast.
 """
 
 from __future__ import annotations

@@ -23,7 +23,8 @@ from tests.conftest import REPOSITORY
 
 SCORINGS: tuple[Scoring, ...] = get_args(Scoring)
 
-# FFO endgame suite #1 and #20 (Feldmann, Mysliwietz and Monien) with the scores of their moves, the empties to the winner.
+# FFO endgame suite #1 and #20 (Feldmann, Mysliwietz and Monien) with the scores of their moves, the
+# empties to the winner.
 FFO_1 = "--XXXXX--OOOXX-O-OOOXXOX-OXOXOXXOXXXOXXX--XOXOXX-XXXOOO--OOOOO-- X; G8:+18; H1:+12; H7:+6; A2:+6; A3:+4; B1:-4; A4:-22; G2:-24;"
 FFO_20 = "XXXOXXXXOXXXXXXXOOXXXXXXOOOXXXXXOOOXXOO-OOOOO---OOOOOOO-OOOOOOO- X; H5:+6; G6:-2; F6:-4; H6:-10;"
 
@@ -133,7 +134,8 @@ def test_scores_moves_and_lines_are_those_of_trying_everything(board_size: int, 
         assert list(scores.values()) == sorted(scores.values(), reverse=True)
 
 
-# Black's final score of perfect play from the start, known since the 1980s and small enough to try everything.
+# Black's final score of perfect play from the start, known since the 1980s and small enough to try
+# everything.
 @pytest.mark.parametrize(("scoring", "score"), [("discs", -8), ("empties_to_winner", -10)])
 def test_white_wins_the_whole_game_on_4x4(scoring: Scoring, score: int) -> None:
     start = Position.start(4)
@@ -325,7 +327,8 @@ def test_two_solvers_work_at_the_same_time(rng: np.random.Generator) -> None:
 
 
 def test_ctrl_c_stops_a_search_at_once_and_leaves_the_solver_usable() -> None:
-    # Each interrupted search is followed by another one without delay, which a search that still ran would disturb.
+    # Each interrupted search is followed by another one without delay, which a search that still
+    # ran would disturb.
     code = (
         "import os, signal, threading, time\n"
         "from agents.search.endgame import Solver\n"

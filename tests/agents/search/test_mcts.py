@@ -211,9 +211,10 @@ def test_visits_are_those_of_a_slow_search_in_plain_words(settings: SearchSettin
 def test_visits_worked_by_hand() -> None:
     """Four moves, exploration sqrt(N) / (4 (1 + n)), the first move's position is worth +0.5 to the mover, all others 0.
 
-    Scores before each walk: 0.25 four times: the first move. Mean 0.25: 0.5 + 0.354 / 2 = 0.677 against 0.25 + 0.354: the first
-    again, on to a value of 0. Mean 0.167: 0.25 + 0.433 / 3 against 0.167 + 0.433: the second. Mean 0.125: 0.25 + 0.5 / 3 and
-    0.5 / 2 against 0.125 + 0.5: the third.
+    Scores before each walk: 0.25 four times: the first move. Mean 0.25: 0.5 + 0.354 / 2 = 0.677
+    against 0.25 + 0.354: the first again, on to a value of 0. Mean 0.167: 0.25 + 0.433 / 3 against
+    0.167 + 0.433: the second. Mean 0.125: 0.25 + 0.5 / 3 and 0.5 / 2 against 0.125 + 0.5: the
+    third.
     """
     start = Position.start(4)
     first, second, third, fourth = start.legal_squares()

@@ -16,7 +16,8 @@ from tests.othello_env.records.samples import DRAW, PASS_AT_THE_END, PASSES, RUN
 
 Rng = np.random.Generator
 
-# Formats that sign the end of a game, its colors, or its length: a game that is not the one written must show.
+# Formats that sign the end of a game, its colors, or its length: a game that is not the one written
+# must show.
 REDUNDANT = ("ggf", "sgf", "sgf-quarry", "wthor")
 SIGNS = (b"(;", b"[", b"]", b"(", b")", b'"', b"{", b"}", b";", b"\\", b"1.", b"--", b",", b"\t", b":", b"+", b"%", b"#", b"$1")
 SLOWEST_SECONDS = 10.0  # of the processor; one of them imports numba
@@ -143,7 +144,8 @@ def test_damaged_files_raise_their_own_error_only(form: str, num_inputs: int, tm
             num_unnoticed += any(is_unnoticed(record, games) for record in found)
         num_errors += bool(errors)
     assert num_errors > num_inputs / 4
-    # A cut may take whole moves out and leave a legal game with the same result: no format can know.
+    # A cut may take whole moves out and leave a legal game with the same result: no format can
+    # know.
     assert num_unnoticed <= num_inputs / 1000
 
 
@@ -152,7 +154,8 @@ def is_unnoticed(record: GameRecord, games: set[Game]) -> bool:
     return record.game not in games and record.is_complete and record.result is not None and not record.contradictions()
 
 
-# Much of one sign: what a reader has to look at again and again would take time that grows with the square of its number.
+# Much of one sign: what a reader has to look at again and again would take time that grows with the
+# square of its number.
 HEAVY = (
     b"(", b"[", b"{", b"\n", b"\r", b" ", b"\\", b")", b"\x00", b"\xff", b";", b'"', b"9", b"1. ", b'[A "', b"(;", b"(;GM[",
     b"(;GM[Othello]",

@@ -14,7 +14,8 @@ from othello_env.squares import parse_square
 from tests.othello_env.records.samples import WIPEOUT, read, read_one, write_one
 from tests.strategies import positions
 
-# FFO endgame suite #1 (Feldmann, Mysliwietz and Monien), the first two of its moves; scores with the empties to the winner.
+# FFO endgame suite #1 (Feldmann, Mysliwietz and Monien), the first two of its moves; scores with
+# the empties to the winner.
 FFO_1 = "--XXXXX--OOOXX-O-OOOXXOX-OXOXOXXOXXXOXXX--XOXOXX-XXXOOO--OOOOO-- X"
 LINE = f"{FFO_1}; G8:+18; H1:+12;"
 

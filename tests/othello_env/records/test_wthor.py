@@ -138,7 +138,8 @@ def test_names_are_written_beside_the_games(tmp_path: Path) -> None:
         (WIPEOUT, "two", "three", "", "2006"),
         (RUNNING, "", "Müller", "", "2006"),
     ]
-    # Results go with the empties to the winner; a game without a theoretical score has its result there.
+    # Results go with the empties to the winner; a game without a theoretical score has its result
+    # there.
     assert [record.result for record in read] == [RecordedResult.from_discs(*discs) for discs in ((28, 36), (64, 0), (20, 44))]
     assert [record.theoretical_score for record in read] == [-8, 64, -6]
     assert read_arrays(tmp_path / "games.wtb").header == WthorHeader((2026, 11, 30), num_games=3, year=2006, depth=24)

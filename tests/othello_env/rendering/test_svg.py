@@ -41,7 +41,8 @@ def test_notebooks_get_pictures(board_size: int) -> None:
 
 
 def test_a_picture_in_a_page_changes_nothing_else_there() -> None:
-    # Styles, classes and ids are those of the whole page once a notebook has put the picture into it.
+    # Styles, classes and ids are those of the whole page once a notebook has put the picture into
+    # it.
     for svg in (board_svg(Position.start(), last_move=19), game_svg(Game.parse("f5d6c3"))):
         for element in ElementTree.fromstring(svg).iter():
             assert element.tag != f"{SVG}style"

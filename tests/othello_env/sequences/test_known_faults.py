@@ -1,7 +1,8 @@
 """The faults of the board class and the data set code that most research on Othello sequences shares, each with the input that shows it.
 
-likenneth/othello_world (data/othello.py, mingpt/dataset.py, mechanistic_interpretability/mech_interp_othello_utils.py) and
-alfredclwong/othello-gpt (data/generate.py), read in November 2026.
+likenneth/othello_world (data/othello.py, mingpt/dataset.py,
+mechanistic_interpretability/mech_interp_othello_utils.py) and alfredclwong/othello-gpt
+(data/generate.py), read in November 2026.
 """
 
 from __future__ import annotations

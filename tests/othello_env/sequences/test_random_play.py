@@ -32,7 +32,8 @@ def test_the_games_of_a_seed_stay_the_same(board_size: int, either_backend: None
 
 
 def test_the_random_numbers_are_those_of_splitmix64() -> None:
-    # The first outputs for the seed 1234567, as published on Rosetta Code ("Pseudo-random numbers/Splitmix64").
+    # The first outputs for the seed 1234567, as published on Rosetta Code ("Pseudo-random
+    # numbers/Splitmix64").
     outputs = [6457827717110365317, 3203168211198807973, 9817491932198370423, 4593380528125082431, 16408922859458223821]
     states = np.uint64(1234567) + np.arange(1, 6, dtype=np.uint64) * splitmix64.INCREMENT
     assert splitmix64.output(states).tolist() == outputs
@@ -86,8 +87,9 @@ def test_games_are_legal_and_finished(board_size: int, either_backend: None) -> 
     assert (labels.legal_moves[np.arange(1_000), labels.lengths] == 0).all()
 
 
-# Shares of wins of Black, of White, and of draws, mean and standard deviation of the disc difference, moves and passes per game:
-# exact on 4x4 (all 60,060 games with their probabilities), from 300,000 games of an independent program on 6x6 and 8x8.
+# Shares of wins of Black, of White, and of draws, mean and standard deviation of the disc
+# difference, moves and passes per game: exact on 4x4 (all 60,060 games with their probabilities),
+# from 300,000 games of an independent program on 6x6 and 8x8.
 RANDOM_PLAY = {
     4: (0.35205, 0.55132, 0.09663, -1.526, 7.441, 11.780, 0.7348),
     6: (0.4345, 0.5086, 0.0569, -0.92, 13.19, 31.95, 0.552),

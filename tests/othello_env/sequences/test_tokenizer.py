@@ -26,7 +26,8 @@ NAMES = get_args(TokenizerName)
 def test_othello_gpt_has_the_61_tokens_of_li_and_nanda() -> None:
     tokenizer = make_tokenizer("othello_gpt")
     assert (tokenizer.vocab_size, tokenizer.pad_id, tokenizer.pass_id, tokenizer.context_length) == (61, 0, None, 59)
-    # The table of the published code: squares 0 to 26 are 1 to 27, 29 to 34 are 28 to 33, 37 to 63 are 34 to 60.
+    # The table of the published code: squares 0 to 26 are 1 to 27, 29 to 34 are 28 to 33, 37 to 63
+    # are 34 to 60.
     assert tokenizer.squares.tolist() == [PADDING, *range(27), *range(29, 35), *range(37, 64)]
     assert tokenizer.encode(D3C3).tolist() == [[20, 19, *[0] * 58]]
 
@@ -108,7 +109,8 @@ def test_boards_in_the_order_of_their_states() -> None:
 def test_mirrored_boards_start_with_the_first_player_on_c3_and_d4() -> None:
     tokenizer = make_tokenizer("othello_gpt_6x6", orientation="mirrored")
     start = Position.start(6)
-    # Their numbers of the squares: row by row from the left, on a board that is the mirror image of ours.
+    # Their numbers of the squares: row by row from the left, on a board that is the mirror image of
+    # ours.
     theirs = {square // 6 * 6 + 5 - square % 6 for square in range(36) if start.black >> square & 1}
     assert theirs == {14, 21}
     # Their first player flips a disc on c4 (20) or d3 (15): the squares below and beside those.

@@ -211,8 +211,9 @@ def test_an_agent_is_asked_in_the_positions_of_games(solvers: Sequence[Solver], 
 
 
 def test_a_blunder_is_counted_for_the_side_that_made_it(solvers: Sequence[Solver]) -> None:
-    # On 4x4 White, second, wins by 10 with the empty squares (3 discs to 11; Othello on 4x4 is solved). All first moves are equal;
-    # of the replies to b1 only a1 wins, and after c1 Black wins by 14.
+    # On 4x4 White, second, wins by 10 with the empty squares (3 discs to 11; Othello on 4x4 is
+    # solved). All first moves are equal; of the replies to b1 only a1 wins, and after c1 Black wins
+    # by 14.
     blunder, correct = (Game.parse(text, Position.start(4)) for text in ("b1c1", "b1a1"))
     judged = judge_games([blunder], bands=[(11, 11), (12, 12)], solvers=solvers)
     assert list(judged) == ["black", "white"]

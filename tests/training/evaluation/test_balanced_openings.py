@@ -84,7 +84,8 @@ def test_a_search_of_another_evaluation_finds_the_shipped_openings_more_even_tha
     rng = np.random.default_rng(0)
     shipped = [Game.parse(line).final for line in rng.permutation(shipped_lines())[:300]]
     others = [Game.random(8, rng).final for _ in range(300)]
-    # The side to move has an advantage with this evaluation in all of them; what counts is how far they are from each other.
+    # The side to move has an advantage with this evaluation in all of them; what counts is how far
+    # they are from each other.
     spreads = [np.percentile([agent.search(position).score for position in positions], [10, 90]) for positions in (shipped, others)]
     assert np.ptp(spreads[0]) < 0.5 * np.ptp(spreads[1])
 

@@ -44,7 +44,8 @@ class Scripted:
 
 
 def test_every_opening_is_played_with_both_colors() -> None:
-    # From here Black, to move, wins at once with a1: whoever has Black wins, so both agents score one half.
+    # From here Black, to move, wins at once with a1: whoever has Black wins, so both agents score
+    # one half.
     opening = Position.parse("-OX" + "-" * 61 + "X")
     first, second = Scripted("first"), Scripted("second")
     result = play_match(first, second, [opening] * 10)
@@ -404,7 +405,8 @@ def test_a_refused_match_leaves_no_file(tmp_path: Path, capsys: pytest.CaptureFi
 @pytest.mark.slow
 @pytest.mark.parametrize(("player", "expected", "tolerance"), [("all-2-tuples", 0.958, 0.015), ("cocmaes-4+2x2", 0.730, 0.02)])
 def test_league_mode_reproduces_the_published_scores(shared_data: Path, player: str, expected: float, tolerance: float) -> None:
-    # Jaskowski (2014), "nearly 96 %" against the standard heuristic, and Jaskowski and Szubert (2016), measured again.
+    # Jaskowski (2014), "nearly 96 %" against the standard heuristic, and Jaskowski and Szubert
+    # (2016), measured again.
     agent = make_agent(f"league:{shared_data / 'players' / player}.txt,view=mover")
     result = play_match(agent, make_agent("positional:table=swh"), [Position.start()] * 2000, epsilon=0.1)
     assert result.games == 4000

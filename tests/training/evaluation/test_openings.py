@@ -27,7 +27,8 @@ def test_a_file_may_mix_transcripts_and_positions_with_comments(tmp_path: Path) 
         assert load(path) == [game, Game((), game.final), game]
 
 
-# U+2028, form feed and other characters at which `str.splitlines` ends a line are white space inside an opening.
+# U+2028, form feed and other characters at which `str.splitlines` ends a line are white space
+# inside an opening.
 @pytest.mark.parametrize("separator", ["\x0b", "\x0c", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029"])
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 def test_lines_end_at_line_feeds_alone(tmp_path: Path, separator: str, end: str) -> None:

@@ -41,7 +41,8 @@ def elos(ratings: Ratings) -> dict[str, float]:
     return {player.name: player.elo for player in ratings.players}
 
 
-# American League East, 1987: wins of the row's team over the column's; Agresti, Categorical Data Analysis (2002), table 10.10.
+# American League East, 1987: wins of the row's team over the column's; Agresti, Categorical Data
+# Analysis (2002), table 10.10.
 TEAMS = ("Milwaukee", "Detroit", "Toronto", "New York", "Boston", "Cleveland", "Baltimore")
 WINS = (
     (0, 7, 9, 7, 7, 9, 11),
@@ -55,7 +56,8 @@ WINS = (
 
 
 def test_published_ratings_are_reproduced() -> None:
-    # Log-odds against Baltimore as BradleyTerry2's vignette prints them. A thousand times the season, so that the prior does not count.
+    # Log-odds against Baltimore as BradleyTerry2's vignette prints them. A thousand times the
+    # season, so that the prior does not count.
     published = (1.5814, 1.4364, 1.2945, 1.2476, 1.1077, 0.6839, 0)
     pairs = {(TEAMS[i], TEAMS[j]): whole(1000 * WINS[i][j], 1000 * WINS[j][i]) for i, j in combinations(range(7), 2)}
     ratings = fit_ratings(pairs, anchor=("Baltimore", 0))
@@ -78,8 +80,9 @@ def test_the_prior_of_two_players_is_half_a_win_and_half_a_loss() -> None:
 
 
 def test_draws_and_color_have_their_closed_forms() -> None:
-    # With Black 60% wins, 30% draws, 10% losses, with White 30%, 30%, 40%; the games of a pair independent. Davidson's model has
-    # three parameters for these four numbers; at its maximum points, points with Black and draws are those of the games.
+    # With Black 60% wins, 30% draws, 10% losses, with White 30%, 30%, 40%; the games of a pair
+    # independent. Davidson's model has three parameters for these four numbers; at its maximum
+    # points, points with Black and draws are those of the games.
     counts = np.rint(1e7 * np.outer([0.1, 0.3, 0.6], [0.4, 0.3, 0.3])).astype(np.int64)
     ratings = fit_ratings({("a", "b"): counts}, anchor=("b", 0))
     difference, advantage = ratings["a"].elo / ELO, ratings.black_advantage.value / ELO
@@ -95,7 +98,8 @@ def test_draws_and_color_have_their_closed_forms() -> None:
 
 
 def test_equal_players_show_what_moving_first_and_draws_are_worth() -> None:
-    # Every game: Black wins 50%, draw 20%, White wins 30%. Davidson by hand: color ln(5/3), v = 20 / sqrt(50 * 30).
+    # Every game: Black wins 50%, draw 20%, White wins 30%. Davidson by hand: color ln(5/3), v = 20
+    # / sqrt(50 * 30).
     counts = np.rint(1e7 * np.outer([0.3, 0.2, 0.5], [0.5, 0.2, 0.3])).astype(np.int64)
     ratings = fit_ratings({("a", "b"): counts})
     assert ratings.black_advantage.value == pytest.approx(400 * math.log10(5 / 3), abs=1e-3)
@@ -113,7 +117,8 @@ def test_three_players_by_hand() -> None:
 
 
 def test_the_interval_is_of_pairs_not_of_games() -> None:
-    # 60 wins in 100 games each, in pairs that are won and lost as a whole, independent, or split as often as possible.
+    # 60 wins in 100 games each, in pairs that are won and lost as a whole, independent, or split as
+    # often as possible.
     whole_pairs = fit_ratings({("a", "b"): whole(30, 20)}, anchor=("b", 0))["a"]
     independent = fit_ratings({("a", "b"): counted({(2, 2): 18, (2, 0): 12, (0, 2): 12, (0, 0): 8})}, anchor=("b", 0))["a"]
     split = fit_ratings({("a", "b"): counted({(2, 2): 10, (2, 0): 20, (0, 2): 20})}, anchor=("b", 0))["a"]
@@ -216,7 +221,8 @@ def test_limits_need_points_taken_in_both_directions() -> None:
 def test_all_wins_of_one_player_are_said_plainly() -> None:
     ratings = fit_ratings({("a", "b"): whole(50, 0)})
     assert (ratings["a"].high, ratings["b"].low) == (math.inf, -math.inf)
-    # Half a win and half a loss beside 100 wins; half a virtual draw takes its share of what is not won.
+    # Half a win and half a loss beside 100 wins; half a virtual draw takes its share of what is not
+    # won.
     assert ratings["a"].elo - ratings["b"].elo == pytest.approx(400 * math.log10(100.5 / 0.5), rel=0.15)
     # Fifty wins in a row have a chance of 2.5% where one has 0.929, which are 447 Elo.
     assert fit_ratings({("a", "b"): whole(50, 0)}, anchor=("b", 0))["a"].low == pytest.approx(447, abs=50)
@@ -298,7 +304,8 @@ def some_counts() -> Floats:
     return np.random.default_rng(2).integers(1, 30, size=(2, 3, 3)).astype(np.float64)
 
 
-# Strengths, Black's advantage, log of the draw weight: far from 0, where wrong signs would not show.
+# Strengths, Black's advantage, log of the draw weight: far from 0, where wrong signs would not
+# show.
 PARAMETERS = np.array([0.7, -0.4, 0.2, 0.9, -1.3])
 
 
@@ -318,7 +325,8 @@ def test_the_hessian_is_the_derivative_of_the_gradient() -> None:
 
 
 def test_the_prior_is_half_a_win_and_half_a_loss_per_virtual_game() -> None:
-    # Without results the loss is that of the prior: two virtual games over two pairings, one of colors, one of draws against no draw.
+    # Without results the loss is that of the prior: two virtual games over two pairings, one of
+    # colors, one of draws against no draw.
     prior = some_likelihood(counts=np.zeros((2, 3, 3)))
 
     def half_and_half(log_odds: float) -> float:
@@ -359,8 +367,8 @@ def test_more_players_than_fit_into_memory_are_refused() -> None:
 def pair_chances(difference: float, *, color: float, draw_weight: float, dependence: float) -> Floats:
     """[3, 3] chances of a pair's results where each game follows the model and an opening makes the two depend on each other.
 
-    difference, color: in Elo. dependence: the correlation of the normal variables behind the two results, so that each result alone
-    keeps its chances; negative where openings favor a color.
+    difference, color: in Elo. dependence: the correlation of the normal variables behind the two
+    results, so that each result alone keeps its chances; negative where openings favor a color.
     """
     limits = []
     for side in (1, -1):

@@ -72,7 +72,8 @@ def test_a_match_has_the_scores_of_its_disc_differences() -> None:
 
 
 def test_the_interval_of_known_scores() -> None:
-    # 60 pairs won, 40 lost: nothing is won by pairing, so this is Wilson's interval for 60 of 100 but for the one added
+    # 60 pairs won, 40 lost: nothing is won by pairing, so this is Wilson's interval for 60 of 100
+    # but for the one added
     # observation: Wilson gives .502 to .691.
     pairs = np.repeat([1.0, 0.0], [60, 40])
     np.testing.assert_allclose(score_interval(pairs), (0.502, 0.691), atol=0.001)

@@ -15,7 +15,8 @@ from training.evaluation.sprt import Model, Sprt, format_state, main, sprt
 SCORES = np.linspace(0, 1, 5)
 
 
-# Results of finished fishtest runs and their ratios, from the tests of fastchess (app/tests/sprt_test.cpp), to a hundredth of the value.
+# Results of finished fishtest runs and their ratios, from the tests of fastchess
+# (app/tests/sprt_test.cpp), to a hundredth of the value.
 @pytest.mark.parametrize(
     ("pairs", "bounds", "model", "llr"),
     [
@@ -62,7 +63,8 @@ def test_the_ratio_is_that_of_a_general_optimizer(pairs: tuple[int, ...], model:
 
 
 def test_pairs_of_two_kinds_only_give_walds_ratio() -> None:
-    # Every pair is won or lost as a whole: Wald's test of a chance of 0.6 against one of 0.5, by hand.
+    # Every pair is won or lost as a whole: Wald's test of a chance of 0.6 against one of 0.5, by
+    # hand.
     elo = 400 * math.log10(0.6 / 0.4)
     wald = 70 * math.log(0.6 / 0.5) + 30 * math.log(0.4 / 0.5)
     assert sprt((30, 0, 0, 0, 70), 0, elo).llr == pytest.approx(wald, abs=1e-2)
@@ -220,7 +222,8 @@ def accepted_h1(shape: npt.NDArray[np.float64], elo0: float, elo1: float, *, tru
     return accepted / tests
 
 
-# Pairs as two evenly matched Othello agents play them from random openings: few draws, most pairs split.
+# Pairs as two evenly matched Othello agents play them from random openings: few draws, most pairs
+# split.
 OTHELLO = np.array([0.2, 0.02, 0.56, 0.02, 0.2])
 
 

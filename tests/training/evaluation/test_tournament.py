@@ -242,7 +242,8 @@ def test_killed_twenty_times_a_tournament_loses_and_doubles_nothing(tmp_path: Pa
         rest = ["--out", str(out), "--resume"] if before else begin
         process = subprocess.Popen(command(*rest, "--workers", "2"), cwd=REPOSITORY, stderr=subprocess.DEVNULL)
         try:
-            # Some are killed while they start, the others after some games; blocks end in bursts of up to 76 games a worker.
+            # Some are killed while they start, the others after some games; blocks end in bursts of
+            # up to 76 games a worker.
             deadline = time.monotonic() + randomness.choice([0.5, 1.5, 60, 60])
             enough = before + randomness.randint(1, 120)
             while time.monotonic() < deadline and lines_of(out / JOURNAL) < enough:

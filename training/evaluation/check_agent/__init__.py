@@ -3,9 +3,10 @@
 `python -m training.evaluation.check_agent SPEC`
 `python -m training.evaluation.check_agent factory:my_package.my_agent:make`
 
-The agent is constructed and asked in a separate process, which is killed when a call takes too long: an agent that hangs or ends its
-process is a finding like any other. Errors are faults that lose games or make results wrong, warnings are what one should know before
-a tournament, notes are for information.
+The agent is constructed and asked in a separate process, which is killed when a call takes too
+long: an agent that hangs or ends its process is a finding like any other. Errors are faults that
+lose games or make results wrong, warnings are what one should know before a tournament, notes are
+for information.
 """
 
 from training.evaluation.check_agent.checks import Limits, check_agent

@@ -26,7 +26,8 @@ _FEWEST: Final = 16
 # Growth of the process in each third of the repeated calls that is not taken for chance.
 _LEAK_BYTES: Final = 2 << 20
 _LEAK_POSITIONS: Final = 256
-# Of the agent's randomness. All questions have the first one, except those that find out which moves depend on chance.
+# Of the agent's randomness. All questions have the first one, except those that find out which
+# moves depend on chance.
 _SEEDS: Final = (11, 12, 13, 14, 15, 16, 17, 18)
 
 Progress = Callable[[int, int], object]
@@ -37,9 +38,11 @@ Progress = Callable[[int, int], object]
 class Limits:
     """Extent of the checks.
 
-    num_games: random games whose positions are used. num_compared: positions in which answers are compared. batch_seconds: the size of
-    batches is reduced where an agent takes longer for one. speed_seconds, speed_calls: limits of each measurement of speed. leak_seconds,
-    leak_calls: limits of the repeated calls that show a leak. slow_move_seconds: slower agents get a warning.
+    num_games: random games whose positions are used. num_compared: positions in which answers are
+    compared. batch_seconds: the size of batches is reduced where an agent takes longer for one.
+    speed_seconds, speed_calls: limits of each measurement of speed. leak_seconds,
+    leak_calls: limits of the repeated calls that show a leak. slow_move_seconds: slower agents get
+    a warning.
     """
 
     num_games: int = 100

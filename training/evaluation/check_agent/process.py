@@ -47,8 +47,9 @@ def check_in_process(
 ) -> list[Finding]:
     """Construct an agent in a new process and check it there.
 
-    seed: of the positions. call_seconds: limit of one call; construction may take a minute in any case. seconds: limit of all checks;
-    what is left then is not checked. report: called with each finding when it is made.
+    seed: of the positions. call_seconds: limit of one call; construction may take a minute in any
+    case. seconds: limit of all checks; what is left then is not checked. report: called with each
+    finding when it is made.
     """
     for name, limit in (("call_seconds", call_seconds), ("seconds", seconds)):
         if not (limit > 0 and math.isfinite(limit)):

@@ -22,8 +22,8 @@ _MOST_MOVES: Final = "f5d6c4f3c5b4b3e6c6g5f6c7c3d2c2b2f4g4g3g7g6e7d3g2h3b6"
 class RandomGames:
     """Positions of random games.
 
-    running: neither over nor a pass. after_pass: the same side moves twice. over: finished. without_auto_pass: all positions of games in
-    which passes are moves, finished ones included.
+    running: neither over nor a pass. after_pass: the same side moves twice. over: finished.
+    without_auto_pass: all positions of games in which passes are moves, finished ones included.
     """
 
     running: PositionBatch

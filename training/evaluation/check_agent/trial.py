@@ -26,7 +26,8 @@ GLOBAL_RANDOMNESS: Final = "uses the global random numbers of NumPy or of random
 class Trial:
     """Asks one agent questions and collects findings. Each kind of fault is reported once, where it is first seen.
 
-    findings: all findings so far. seconds: time that the agent has taken. uses_rng: whether it has used the generator passed to it.
+    findings: all findings so far. seconds: time that the agent has taken. uses_rng: whether it has
+    used the generator passed to it.
     """
 
     def __init__(self, agent: Any, *, announce: Announce, report: ReportFinding) -> None:

@@ -36,9 +36,10 @@ class Estimate:
 class PlayerRating:
     """Rating of a player.
 
-    elo: NaN for a player without games. low, high: 95% interval, of the distance to the anchor or to the mean; infinite where the results
-    set no limit. games, score: number of games in complete pairs, and the share of the points that the player got in them. group: index
-    of its group; ratings of different groups cannot be compared.
+    elo: NaN for a player without games. low, high: 95% interval, of the distance to the anchor or
+    to the mean; infinite where the results set no limit. games, score: number of games in complete
+    pairs, and the share of the points that the player got in them. group: index of its group;
+    ratings of different groups cannot be compared.
     """
 
     name: str
@@ -54,8 +55,9 @@ class PlayerRating:
 class Group:
     """Players that are connected by games.
 
-    players: best first. games: number of games between them. black_advantage: worth of moving first, in Elo. draw_probability: of a game
-    between equal players without an advantage of moving first.
+    players: best first. games: number of games between them. black_advantage: worth of moving
+    first, in Elo. draw_probability: of a game between equal players without an advantage of moving
+    first.
     """
 
     players: tuple[str, ...]
@@ -68,9 +70,11 @@ class Group:
 class Ratings:
     """Ratings of a tournament.
 
-    players: by group, then best first. groups: the one with the most games first; `PlayerRating.group` is an index here. superiority:
-    [P, P] in the order of players, the likelihood that the row's player is stronger than the column's; 0.5 on the diagonal, NaN between
-    groups. anchor: player and its rating; None where the mean of every group is 0. notes: sentences that a reader must know.
+    players: by group, then best first. groups: the one with the most games first;
+    `PlayerRating.group` is an index here. superiority: [P, P] in the order of players, the
+    likelihood that the row's player is stronger than the column's; 0.5 on the diagonal, NaN between
+    groups. anchor: player and its rating; None where the mean of every group is 0. notes: sentences
+    that a reader must know.
     """
 
     players: tuple[PlayerRating, ...]
@@ -105,8 +109,10 @@ def fit_ratings(
 ) -> Ratings:
     """Return the ratings that fit the results best.
 
-    pairs: [3, 3] counts of the results of the pairs of games of two players, see `PairCounts`; or the standings of a tournament.
-    players: further players to name in the result. anchor: a player and its rating in Elo; by default the mean of each group is 0.
+    pairs: [3, 3] counts of the results of the pairs of games of two players, see `PairCounts`; or
+    the standings of a tournament.
+    players: further players to name in the result. anchor: a player and its rating in Elo; by
+    default the mean of each group is 0.
     Raises `ValueError` for invalid counts, an unknown anchor, and more than `MAX_PLAYERS` players.
     """
     notes: list[str] = []
@@ -236,9 +242,10 @@ def _took_points(firsts: Indices, seconds: Indices, results: Floats, *, num_play
 def _reference(names: Sequence[str], took_points: Floats, *, anchor: tuple[str, float] | None) -> Floats:
     """Return weights [P]: intervals are those of the distance to the weighted mean.
 
-    The anchor, if given. Otherwise the largest set of players that are connected by points taken in both directions, directly or through
-    others; all players where there are no two such players. An undefeated player, whose rating no result limits, thus does not widen the
-    intervals of the others.
+    The anchor, if given. Otherwise the largest set of players that are connected by points taken in
+    both directions, directly or through others; all players where there are no two such players. An
+    undefeated player, whose rating no result limits, thus does not widen the intervals of the
+    others.
     """
     if anchor is not None and anchor[0] in names:
         return np.array([float(name == anchor[0]) for name in names])
@@ -255,8 +262,9 @@ def _reference(names: Sequence[str], took_points: Floats, *, anchor: tuple[str, 
 def _unlimited(took_points: Floats, reference: Floats) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
     """Return two masks [P]: players whose ratings the results do not limit from below, and from above.
 
-    The rating of a player is limited from above where a player of the reference took points from it, directly or through others
-    (Ford, 1957), and from below where it took points from a player of the reference.
+    The rating of a player is limited from above where a player of the reference took points from
+    it, directly or through others (Ford, 1957), and from below where it took points from a player
+    of the reference.
     """
     inside = np.flatnonzero(reference)
     no_lower_limit, no_upper_limit = np.zeros(len(took_points), dtype=np.bool_), np.zeros(len(took_points), dtype=np.bool_)
@@ -303,7 +311,8 @@ def _black_advantage(likelihood: Likelihood, value: float, deviation: float) -> 
 def _draw_probability(likelihood: Likelihood, log_weight: float, deviation: float) -> Estimate:
     """Return the probability of a draw between equal players.
 
-    Its interval is that of the log-odds, and extends to 0 or 1 where no games or all games were drawn.
+    Its interval is that of the log-odds, and extends to 0 or 1 where no games or all games were
+    drawn.
     """
     draws, games = likelihood.results[..., 1].sum(), likelihood.results.sum()
     low, value, high = (float(expit(log_weight + shift * _Z_95 * deviation - math.log(2))) for shift in (-1, 0, 1))

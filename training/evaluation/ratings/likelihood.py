@@ -13,7 +13,8 @@ from scipy.special import expit
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
 
-# The three results of a game from one player's view, loss, draw and win: the score, and 1 for a draw.
+# The three results of a game from one player's view, loss, draw and win: the score, and 1 for a
+# draw.
 SCORES: Final = np.array([0.0, 0.5, 1.0])
 _IS_DRAW: Final = np.array([0.0, 1.0, 0.0])
 
@@ -25,9 +26,10 @@ _TOLERANCE: Final = 1e-8
 class Likelihood:
     """Likelihood of the results of a group of players, with the prior.
 
-    Parameters: [P + 2] strengths, Black's advantage, the logarithm of the draw weight v. The strengths are determined up to a constant;
-    a penalty keeps their mean at 0. Derivatives are computed per pairing, with respect to the difference in strength, Black's advantage
-    and log v, and then summed over the pairings.
+    Parameters: [P + 2] strengths, Black's advantage, the logarithm of the draw weight v. The
+    strengths are determined up to a constant; a penalty keeps their mean at 0. Derivatives are
+    computed per pairing, with respect to the difference in strength, Black's advantage and log v,
+    and then summed over the pairings.
     """
 
     def __init__(self, firsts: Indices, seconds: Indices, counts: Floats, *, num_players: int) -> None:
@@ -96,7 +98,8 @@ class Likelihood:
     def gradient_products(self, parameters: Floats) -> Floats:
         """Return the sum of the outer products of each observation's gradient with itself, [P + 2, P + 2].
 
-        An observation is a pair of games or a virtual game. This is the middle factor of the sandwich estimate of the covariance.
+        An observation is a pair of games or a virtual game. This is the middle factor of the
+        sandwich estimate of the covariance.
         """
         log_probabilities, difference = self._log_probabilities(parameters)
         probabilities = np.exp(log_probabilities)
@@ -153,7 +156,8 @@ def maximize(likelihood: Likelihood) -> Floats:
         options={"gtol": 1e-8, "maxiter": 1000},
     )
     parameters: Floats = found.x
-    # Rounding in the loss stops the search early where some results are a millionth of all. Newton steps need only the derivatives.
+    # Rounding in the loss stops the search early where some results are a millionth of all. Newton
+    # steps need only the derivatives.
     for _ in range(50):
         step = np.linalg.solve(likelihood.hessian(parameters), likelihood.gradient(parameters))
         parameters = parameters - step
@@ -165,9 +169,10 @@ def maximize(likelihood: Likelihood) -> Floats:
 def profile_limit(likelihood: Likelihood, parameters: Floats, contrast: Floats, *, direction: int) -> float:
     """Return the distance from the estimate, in log-odds, at which the profile likelihood has fallen to 2.5% of its maximum.
 
-    contrast: [P] weights of the strengths; their weighted sum is what moves, and all other parameters are fitted anew. direction: +1 or
-    -1. The two games of a pair count as one, since results that are all alike do not show how much they depend on each other. Where a
-    player won all its games, their probability is 1 at best, so the probability itself is 2.5%.
+    contrast: [P] weights of the strengths; their weighted sum is what moves, and all other
+    parameters are fitted anew. direction: +1 or -1. The two games of a pair count as one, since
+    results that are all alike do not show how much they depend on each other. Where a player won
+    all its games, their probability is 1 at best, so the probability itself is 2.5%.
     """
     weights = np.append(contrast, [0.0, 0.0])
     least = likelihood.loss(parameters)

@@ -10,7 +10,8 @@ from training.evaluation.ratings.fit import Estimate, Ratings
 def format_ratings(ratings: Ratings) -> str:
     """Return a table with the best player first, and the notes below it.
 
-    Columns: Elo with its interval, games, score, and the likelihood of being stronger than the next player.
+    Columns: Elo with its interval, games, score, and the likelihood of being stronger than the next
+    player.
     """
     width = max([6, *(len(player.name) for player in ratings.players)])
     lines: list[str] = []

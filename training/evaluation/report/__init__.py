@@ -1,7 +1,8 @@
 """Report of a tournament: a page that contains everything, and the same numbers as Markdown and CSV.
 
-`python -m training.evaluation.report DIR` reads DIR/games.jsonl and writes report.html, report.md, games.csv, crosstable.csv and
-ratings.csv beside it. `section` builds the contents once; `page`, `markdown` and `spreadsheet` render them.
+`python -m training.evaluation.report DIR` reads DIR/games.jsonl and writes report.html, report.md,
+games.csv, crosstable.csv and ratings.csv beside it. `section` builds the contents once; `page`,
+`markdown` and `spreadsheet` render them.
 """
 
 from training.evaluation.report.files import write_report

@@ -19,7 +19,8 @@ from training.evaluation.tournament import DEFAULT_MOVE_SECONDS, read_settings
 class Report:
     """Contents of a report.
 
-    journal: name of the file. accuracy: endgame accuracy of each player by bands of empties; empty where it was not measured.
+    journal: name of the file. accuracy: endgame accuracy of each player by bands of empties; empty
+    where it was not measured.
     accuracy_note: a sentence about that. games: the games that can be replayed, with their moves.
     """
 

@@ -20,7 +20,8 @@ from training.evaluation.report.text import (
 
 Look = Literal["name", "label", "text", "long text", "number", "board", "game", "shaded"]
 """Appearance of a cell: names and texts to the left, labels of players shortened where there is little room, long texts wrapped, numbers
-to the right, boards as pictures, games as links, shaded cells in a color for the share that they stand for."""
+to the right, boards as pictures, games as links, shaded cells in a color for the share that they
+stand for."""
 
 
 @dataclass(frozen=True, slots=True)

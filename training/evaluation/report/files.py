@@ -40,9 +40,10 @@ def write_report(
 ) -> None:
     """Write report.html, report.md, games.csv, crosstable.csv and ratings.csv into a folder, which is made if it does not exist.
 
-    accuracy_games: number of games whose endgame moves are compared with perfect play; with 0, or without numba, this is left out.
-    anchor: a player and its rating. The journal is read once. Raises `RecordFormatError` where it is damaged, `ValueError` for an anchor
-    that is not among the players, `OSError`.
+    accuracy_games: number of games whose endgame moves are compared with perfect play; with 0, or
+    without numba, this is left out.
+    anchor: a player and its rating. The journal is read once. Raises `RecordFormatError` where it
+    is damaged, `ValueError` for an anchor that is not among the players, `OSError`.
     """
     if accuracy_games < 0:
         raise ValueError(f"accuracy games {accuracy_games}: must not be negative")

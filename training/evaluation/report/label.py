@@ -33,8 +33,8 @@ def _letter_width(letter: str) -> float:
 def short_labels(names: Sequence[str], *, width: float, font_size: float = 13) -> dict[str, str]:
     """Return a label of at most a width for each name, by name.
 
-    A name that does not fit loses its middle. Where this makes labels equal, they keep the part in which the names differ; as a last
-    resort labels are numbered.
+    A name that does not fit loses its middle. Where this makes labels equal, they keep the part in
+    which the names differ; as a last resort labels are numbered.
     """
 
     def shorten(name: str, cut: Callable[[str, int], str], room: float = width) -> str:

@@ -26,8 +26,8 @@ from training.evaluation.report.replay import format_replay_data
 
 _ASSETS: Final = Path(__file__).parent / "assets"
 
-# Widths in parts of the font size: of names of players in tables, least width of those above a column of a matrix, and width of all of
-# these together.
+# Widths in parts of the font size: of names of players in tables, least width of those above a
+# column of a matrix, and width of all of these together.
 _LABEL_WIDTH: Final = 20.0
 _LEAST_HEAD_WIDTH: Final = 12.0
 _HEADS_WIDTH: Final = 48.0

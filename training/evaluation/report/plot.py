@@ -17,7 +17,8 @@ from training.evaluation.report.label import short_labels, text_width
 _WIDTH: Final = 420
 _ROW_HEIGHT: Final = 24
 _RIGHT: Final = 16
-# Column of names at the left of a plot with a row per player: smallest width, largest width, and the gap to the plot.
+# Column of names at the left of a plot with a row per player: smallest width, largest width, and
+# the gap to the plot.
 _NARROWEST_NAMES: Final = 60
 _WIDEST_NAMES: Final = 196
 _GAP: Final = 8

@@ -23,8 +23,9 @@ _BLACK_NEXT, _WHITE_NEXT, _OVER = ":", ";", "."
 def encode_plies(game: Game) -> str:
     """Return a game as words, the first for the position before the first move, each of the others for a move.
 
-    A word has the letters of the square played and of the flipped squares, then a sign for the side to move next, then the letters of
-    its legal moves. Both sides are the same twice in a row where the other one passes.
+    A word has the letters of the square played and of the flipped squares, then a sign for the side
+    to move next, then the letters of its legal moves. Both sides are the same twice in a row where
+    the other one passes.
     """
     words = []
     before: Position | None = None

@@ -60,7 +60,8 @@ from training.evaluation.report.text import (
 )
 from training.evaluation.standings import MAX_OPENINGS
 
-# Limits of tables of players against players, and of plots with a row per player; the CSV files have all players.
+# Limits of tables of players against players, and of plots with a row per player; the CSV files
+# have all players.
 _MATRIX_PLAYERS: Final = 40
 _PLOT_PLAYERS: Final = 24
 _OPENINGS_SHOWN: Final = 10

@@ -12,7 +12,8 @@ from zlib import crc32
 from training.evaluation.journal import GameRecord
 from training.evaluation.standings import Standings
 
-# Sessions that are kept besides the first: a tournament that is killed again and again has thousands.
+# Sessions that are kept besides the first: a tournament that is killed again and again has
+# thousands.
 _SESSIONS: Final = 19
 # Games lost by faults that are kept: per player and reason, and in all.
 _FAULTS_PER_KIND: Final = 10
@@ -66,7 +67,8 @@ class GameSample:
 class DistinctCount:
     """Number of distinct texts: exact for fewer than `size`, then an estimate with a relative error of about `1 / sqrt(size)`.
 
-    Keeps the smallest hashes, whose density gives the number (Bar-Yossef et al., Counting distinct elements in a data stream, 2002).
+    Keeps the smallest hashes, whose density gives the number (Bar-Yossef et al., Counting distinct
+    elements in a data stream, 2002).
     """
 
     def __init__(self, size: int = 1 << 14) -> None:
@@ -101,10 +103,13 @@ class DistinctCount:
 class Summary:
     """Results of a tournament, and further facts for its report.
 
-    sample_limit: number of games that `sample` can return. sessions: the first and the last ones; num_sessions: number of all sessions.
-    first_ended, last_ended: when the first and the last game ended. differences, differences_with_empties: for each player how often each
-    disc difference occurred, own minus opponent's, by discs, and with the empty squares of finished games to the winner. plies: moves
-    of both sides in each player's games. slowest: for each player the most seconds that it took for a game, and the number of that game.
+    sample_limit: number of games that `sample` can return. sessions: the first and the last ones;
+    num_sessions: number of all sessions.
+    first_ended, last_ended: when the first and the last game ended. differences,
+    differences_with_empties: for each player how often each disc difference occurred, own minus
+    opponent's, by discs, and with the empty squares of finished games to the winner. plies: moves
+    of both sides in each player's games. slowest: for each player the most seconds that it took for
+    a game, and the number of that game.
     prefixes: transcripts that lead to openings. faults: some of the games that were lost by faults.
     """
 

@@ -16,7 +16,8 @@ from othello_env import Game
 from tests.training.evaluation.report.journals import NASTY, lost_by, played, reported, round_robin
 from training.evaluation.journal import GameRecord
 
-# Goes to each game by the list of games, and through its moves by the buttons and by the list of moves.
+# Goes to each game by the list of games, and through its moves by the buttons and by the list of
+# moves.
 STEPPER = """
 (() => {
   const element = id => document.getElementById(id);
