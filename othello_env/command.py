@@ -202,8 +202,15 @@ def python_command(module: str, *arguments: str) -> str:
     return format_command(python, "-m", module, *arguments)
 
 
+def _is_shown() -> bool:
+    """Return True if somebody can watch standard error: in a terminal or a notebook."""
+    return sys.stderr.isatty() or type(sys.stderr).__module__.startswith("ipykernel.")
+
+
 class Progress:
-    """Progress of long work on standard error, with the time left; use it in a `with`. Silent where that is no terminal.
+    """Progress of long work on standard error, with the time left; a context manager.
+
+    Silent where standard error is neither a terminal nor the output of a notebook cell.
 
     total: None where it is not known. initial: what was done before. unit: plural noun.
     description: in front of the line.
@@ -234,7 +241,7 @@ class Progress:
             postfix=self._note or None,
             smoothing=0.05,
             dynamic_ncols=True,
-            disable=None,
+            disable=not _is_shown(),
             leave=self._leave,
         )
 
@@ -249,7 +256,7 @@ class Progress:
         self.done += amount
         if self._bar is not None:
             self._bar.update(amount)
-        elif time.monotonic() - self._shown > _PROGRESS_SECONDS and sys.stderr.isatty():
+        elif time.monotonic() - self._shown > _PROGRESS_SECONDS and _is_shown():
             self._shown = time.monotonic()
             print(f"\r{self._line()}", end="", file=sys.stderr, flush=True)  # noqa: T201
 

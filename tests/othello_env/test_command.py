@@ -237,6 +237,18 @@ def test_progress_takes_a_total_that_becomes_known_later(with_tqdm: bool, monkey
 
 
 @pytest.mark.parametrize("with_tqdm", [True, False])
+def test_progress_is_shown_in_the_output_of_a_notebook_cell(with_tqdm: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not with_tqdm:
+        monkeypatch.setitem(sys.modules, "tqdm", None)
+    stream = type("OutStream", (io.StringIO,), {"__module__": "ipykernel.iostream"})()
+    monkeypatch.setattr(sys, "stderr", stream)
+    monkeypatch.setattr(shared, "_PROGRESS_SECONDS", -1.0)
+    with Progress(3, unit="games", leave=True) as progress:
+        progress.update(3)
+    assert re.search("3/3|3 of 3", stream.getvalue())
+
+
+@pytest.mark.parametrize("with_tqdm", [True, False])
 def test_progress_is_silent_where_nobody_watches(with_tqdm: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if not with_tqdm:
         monkeypatch.setitem(sys.modules, "tqdm", None)
