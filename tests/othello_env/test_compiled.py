@@ -427,6 +427,10 @@ def test_replaced_arrays_are_written_to_only_where_they_fit() -> None:
         short.step(short.sample_moves(np.random.default_rng(0)))
     with pytest.raises((ValueError, IndexError)):
         short.afterstates()
+    signed = PositionBatch.start(300)
+    signed.own = signed.own.astype(np.float64)
+    with pytest.raises(TypeError):
+        signed.step(signed.sample_moves(np.random.default_rng(0)))
     strided = PositionBatch.start(600)
     for name in ARRAYS:
         setattr(strided, name, getattr(strided, name)[::2])
@@ -435,6 +439,13 @@ def test_replaced_arrays_are_written_to_only_where_they_fit() -> None:
     strided.step(moves)
     plain.step(moves)
     assert same(strided, plain)
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="a process cannot choose its cores here")
+def test_there_are_as_many_threads_as_cores_that_the_process_may_use() -> None:
+    code = "import os\nfrom othello_env import backend\nbefore = len(os.sched_getaffinity(0))\nprint(backend.num_threads() == before)\n"
+    code += "os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})\nprint(backend.num_threads())"
+    assert in_a_fresh_process(code, OTHELLO_ENV_THREADS="") == ["True", "1"]
 
 
 def test_without_compilation_numpy_does_the_work() -> None:

@@ -112,6 +112,16 @@ def test_illegal_integers_of_any_type_have_the_effect_asked_for(kind: str, dtype
     assert rewards.tolist() == [0, -1 if illegal == "terminate" else 0]
 
 
+@pytest.mark.parametrize(("reward", "worst"), [("outcome", -1), ("disc_difference", -36), (lambda position: 5.0, -1)])
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "raw_env"])
+def test_an_illegal_action_costs_as_much_as_the_worst_defeat(kind: str, reward: Any, worst: float) -> None:
+    env = MAKERS[kind](board_size=6, reward=reward)
+    env.reset(seed=0)
+    result = play(env, 0)
+    rewards = env.rewards["player_0"] if result is None else result[1]
+    assert np.all(np.asarray(rewards) == worst)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_square_stands_for_a_forced_pass(kind: str) -> None:
     must_pass = Game.parse(PASS_AFTER_EIGHT[:-2]).final.play("h6", auto_pass=False)

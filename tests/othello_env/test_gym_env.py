@@ -57,6 +57,7 @@ def test_the_learner_sees_its_own_turns_wins_losses_and_draws(color: Any, auto_p
             assert observation["observation"][..., 0].sum() == position.own.bit_count()
             observation, reward, terminated, truncated, info = env.step(int(rng.choice(np.flatnonzero(observation["action_mask"]))))
             assert (type(reward), type(terminated), truncated) == (float, bool, False)
+            assert info["ply"] == sum(env.position.discs) - 4  # passes do not count
             assert terminated or reward == 0
         outcome = env.position.outcome
         assert reward == (outcome if info["color"] == 0 else -outcome)

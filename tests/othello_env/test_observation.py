@@ -71,3 +71,12 @@ def test_a_batch_of_observations_is_made_of_single_ones(drawn: tuple[Observation
 def test_an_unknown_option_value_is_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         ObservationFormat(**options)
+
+
+def test_layouts_are_equal_if_their_options_are_and_show_nothing_internal() -> None:
+    assert ObservationFormat(6) == ObservationFormat(6)
+    assert hash(ObservationFormat(6)) == hash(ObservationFormat(6))
+    assert len({ObservationFormat(6, flat=flat, dtype=dtype) for flat in (True, False) for dtype in ("int8", "bool")}) == 4
+    assert repr(ObservationFormat(4)) == (
+        "ObservationFormat(board_size=4, channels='last', dtype='int8', legal_plane=False, flat=False, shape=(4, 4, 2))"
+    )

@@ -170,3 +170,8 @@ def test_an_unknown_scoring_is_refused() -> None:
 def test_what_is_no_integer_makes_no_position(arguments: Any) -> None:
     with pytest.raises(TypeError):
         Position(*arguments)
+
+
+@given(positions)
+def test_the_representation_gives_the_position_back(position: Position) -> None:
+    assert eval(repr(position)) == position

@@ -183,6 +183,7 @@ def test_restored_games_go_on_like_the_old_ones(calls: int) -> None:
             np.testing.assert_array_equal(other.arrays()[name], array)
     for name, array in old.state().items():
         np.testing.assert_array_equal(new.state()[name], array)
+        assert new.state()[name].dtype == array.dtype
 
 
 @pytest.mark.parametrize(
@@ -192,6 +193,8 @@ def test_restored_games_go_on_like_the_old_ones(calls: int) -> None:
         lambda state: state.update(own=state["own"][:3]),
         lambda state: state.update(own=state["opp"]),
         lambda state: state.update(length=state["length"].astype(np.int32)),
+        lambda state: state.update(length=np.broadcast_to(state["length"][:1], (1,))),
+        lambda state: state.update({"history.policy_mask": state["history.policy_mask"][:, :1]}),
         lambda state: state.update(length=state["length"] + 1000),
         lambda state: state.update(length=state["length"] + 25),
         lambda state: state.update(own=state["opp"], opp=state["own"]),
@@ -229,3 +232,22 @@ def test_every_call_has_leaves_of_all_games() -> None:
 
 def test_the_presets_play_hundreds_of_games_at_a_time() -> None:
     assert all(settings.num_envs >= 256 for settings in PRESETS.values())
+
+
+def test_counts_begin_at_zero_and_count_every_move() -> None:
+    games = new_games(16, 4)
+    assert (games.games_done, games.plies_done) == (0, 0)
+    moves = ended = 0
+    rng = np.random.default_rng(1)
+    for _ in range(60):
+        ended += len(np.unique(play(games, 1, rng)[0].own)) > 0
+        moves += len(games._searches.idle)
+        assert games.plies_done == moves
+    assert games.games_done >= ended > 0
+
+
+def test_random_moves_that_would_end_a_game_are_left_out() -> None:
+    """On 4x4 a fair share of games is over after ten random moves."""
+    for seed in range(5):
+        games = new_games(200, 4, random_plies=10, seed=seed)
+        assert not games._games.is_over.any()
