@@ -20,15 +20,19 @@ from pathlib import Path
 from typing import Any
 
 from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.plugins import event_priority
 from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).parents[1]
 
 
+@event_priority(100)  # before the plugin that makes pages of notebooks
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the generated pages and pictures."""
     for path, content in _generated().items():
         files.append(File.generated(config, path, content=content))
+    for notebook in sorted((ROOT / "notebooks").glob("*.ipynb")):  # the plugin looks at files on disk only
+        files.append(File(f"notebooks/{notebook.name}", str(ROOT), config.site_dir, config.use_directory_urls))
     return files
 
 
@@ -46,8 +50,6 @@ def _generated() -> dict[str, str | bytes]:
         "assets/report.html": _report(),
         **_pictures(),
     }
-    for notebook in sorted((ROOT / "notebooks").glob("*.ipynb")):
-        pages[f"notebooks/{notebook.name}"] = notebook.read_text(encoding="utf-8")
     for curve in sorted((ROOT / "training" / "presets").glob("*.png")):
         pages[f"training/{curve.name}"] = curve.read_bytes()
     return pages
