@@ -1,8 +1,8 @@
 """othello-env: Othello (Reversi) for reinforcement learning.
 
-`Position`, `PositionBatch` and `Game` are the rules; `othello_v0` is the PettingZoo environment.
-`OthelloEnv` and `OthelloVectorEnv` give one learner an opponent, `OthelloSelfPlayVectorEnv` is
-self-play in batched games.
+`Position`, `PositionBatch` and `Game` implement the rules; `othello_v0` is the PettingZoo
+environment. `OthelloEnv` and `OthelloVectorEnv` are for one learner against an opponent,
+`OthelloSelfPlayVectorEnv` is for self-play in batched games.
 """
 
 from importlib.metadata import PackageNotFoundError

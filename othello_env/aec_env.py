@@ -1,4 +1,7 @@
-"""The PettingZoo environment: it translates a `Position` into agents, observations and rewards, and holds no rules itself."""
+"""PettingZoo environment: maps a `Position` to agents, observations and rewards.
+
+The rules are in `othello_env.position`.
+"""
 
 from __future__ import annotations
 
@@ -33,15 +36,18 @@ _SIDES: Final = {agent: side for side, agent in enumerate(AGENTS)}
 
 
 class ActionOutOfBoundsError(ValueError, AssertionError):
-    """An action is not in the action space. An `AssertionError` too, as PettingZoo's own wrapper raises."""
+    """An action is outside the action space.
+
+    Also an `AssertionError`, which PettingZoo's own wrapper raises.
+    """
 
 
 class raw_env(AECEnv[str, Observation, int]):  # noqa: N801  (PettingZoo's name)
     """Othello for two agents: "player_0" plays black and moves first, "player_1" plays white.
 
     Arguments:
-        render_mode: None; "ansi" for the board as text from `render()`; "rgb_array" for a picture,
-            (512, 512, 3) uint8; "human" for a window that follows the game.
+        render_mode: None; "ansi" for the board as text from `render()`; "rgb_array" for an image,
+            (512, 512, 3) uint8; "human" for a window that shows the game.
         board_size: 4, 6 or 8 squares along a side (n below).
         auto_pass: True: an agent that cannot move is skipped, so the other may act several times in
             a row. False: agents alternate strictly, and the pass is the only action of an agent
@@ -53,21 +59,21 @@ class raw_env(AECEnv[str, Observation, int]):  # noqa: N801  (PettingZoo's name)
         channels, dtype, legal_plane, flat: layout of the observation, see `ObservationFormat`; the
             defaults are below.
 
-    Observation, of any agent at any time: {"observation": (n, n, 2) int8, "action_mask": (n * n +
-    1,) int8}. Plane 0 holds the observing agent's discs and plane 1 the other's; row 0 is rank 1,
-    column 0 is file a. The mask is 1 for the actions that the agent may choose now; it is all zero
-    for an agent that is not to act. Once the game is over the mask of the agent selected has its
-    one 1 at the pass, so a masked softmax is never over nothing.
+    Observation, of any agent at any time: {"observation": (n, n, 2) int8, "action_mask":
+    (n * n + 1,) int8}. Plane 0 holds the observing agent's discs and plane 1 the other's; row 0 is
+    rank 1, column 0 is file a. The mask is 1 for the actions that the agent may choose now; it is
+    all zero for an agent that is not to act. Once the game is over, the only 1 in the mask of the
+    selected agent is the pass, so a masked softmax remains defined.
 
     Action: `Discrete(n * n + 1)`, the squares row by row (a1 = 0, h8 = 63), then the pass (64). An
-    array or tensor with one integer element is an action, too. A pass is legal only without
-    `auto_pass`, where no square is. An illegal action raises `IllegalMoveError` here and leaves the
-    state unchanged; `env()` ends the game instead, with -1.0 for the agent that chose it, -(n * n)
-    with "disc_difference", and 0.0 for the other.
+    array or tensor with one integer element is accepted, too. A pass is legal only with
+    `auto_pass=False`, and only if no square is legal. An illegal action raises `IllegalMoveError`
+    here and leaves the state unchanged; `env()` ends the game instead, with -1.0 for the agent that
+    chose it (-(n * n) with "disc_difference") and 0.0 for the other.
 
-    Reward: 0.0 until the game ends, then for both agents in the same step, adding up to zero: with
-    "outcome" 1.0 for the winner, -1.0 for the loser, 0.0 for a draw; with "disc_difference" own
-    discs minus the other's, unscaled.
+    Reward: 0.0 until the game ends; then both agents are rewarded in the same step, with rewards
+    that sum to zero. "outcome": 1.0 for the winner, -1.0 for the loser, 0.0 for a draw.
+    "disc_difference": own discs minus the other's, unscaled.
 
     End: both agents terminate as soon as neither side can move. The rules never truncate.
 
@@ -76,15 +82,15 @@ class raw_env(AECEnv[str, Observation, int]):  # noqa: N801  (PettingZoo's name)
 
     Reset options: "position", a `Position` or its text, to start from; "moves", a transcript such
     as "f5d6", or squares as numbers or names, to play first; "random_plies", number of random moves
-    to play then, drawn with the seed. They may be combined. A bad value raises `ValueError` and
-    leaves the state unchanged; an unknown key is ignored with a warning. A start position may be
-    one in which
-    the game is over: the agents are then terminated from the start, with their rewards.
+    to play after that, drawn with the seed. They may be combined. An invalid value raises
+    `ValueError` and leaves the state unchanged; an unknown key is ignored with a warning. The game
+    may already be over in the start position: the agents are then terminated from the start and
+    have their rewards.
 
-    Search and copies: `position` is the current `Position`, immutable, the cheap object to search
-    from. `clone()`, and `get_state()` with `set_state()`, keep the whole state at every moment, as
-    do `copy.deepcopy` and `pickle` (of a reward function too, if it can be pickled). Whatever
-    raises, Ctrl-C included, leaves the state unchanged.
+    Search and copies: `position` is the current `Position`, which is immutable and cheap to search
+    from. `clone()`, `get_state()` with `set_state()`, `copy.deepcopy` and `pickle` preserve the
+    whole state at any time; `pickle` needs a reward function that can be pickled. An exception,
+    including Ctrl-C, leaves the state unchanged.
 
     Version history: v0, the first.
     """
@@ -144,11 +150,15 @@ class raw_env(AECEnv[str, Observation, int]):  # noqa: N801  (PettingZoo's name)
 
     @property
     def has_started(self) -> bool:
-        """True once there is a game: after the first `reset` or `set_state`."""
+        """True after the first `reset` or `set_state`."""
         return "agent_selection" in vars(self)
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
-        """Start a game. seed: of "random_plies"; None continues with the generator as it is. options: see the class."""
+        """Start a game.
+
+        seed: seed for "random_plies"; None continues with the current generator. options: see the
+        class.
+        """
         checked = check_reset_options(_NAME, options, START_OPTIONS)
         rng = self._rng if seed is None else np.random.default_rng(seed)
         if seed is None and checked:
@@ -167,10 +177,10 @@ class raw_env(AECEnv[str, Observation, int]):  # noqa: N801  (PettingZoo's name)
         self._enter(position, None, ply=0, passed=False, changes=fresh)
 
     def step(self, action: int | None) -> None:
-        """Play the action of the agent selected; for an agent that is done, None takes it out.
+        """Play the action of the selected agent; the action None removes an agent that is done.
 
-        Raises `IllegalMoveError` for an illegal action, `TypeError` for one that is not an integer;
-        the state is unchanged then.
+        Raises `IllegalMoveError` for an illegal action and `TypeError` for one that is not an
+        integer; the state is then unchanged.
         """
         agent = self.agent_selection
         if self.terminations[agent] or self.truncations[agent]:
@@ -184,10 +194,10 @@ class raw_env(AECEnv[str, Observation, int]):  # noqa: N801  (PettingZoo's name)
         self._enter(position, move, ply=self._ply + (not passed), passed=passed or again, changes={})
 
     def _enter(self, position: Position, move: int | None, *, ply: int, passed: bool, changes: dict[str, Any]) -> None:
-        """Take over a position. changes: further new values of attributes; it is added to.
+        """Set a new position and everything that follows from it.
 
-        All attributes change at once, in one call that Ctrl-C cannot interrupt, after everything
-        that may fail.
+        changes: new values of further attributes; this dict is modified. All attributes change at
+        once, in one call that Ctrl-C cannot interrupt, after everything that may fail.
         """
         side = position.side_to_move
         info = {"ply": ply, "passed": int(passed), "to_move": side}
@@ -206,10 +216,10 @@ class raw_env(AECEnv[str, Observation, int]):  # noqa: N801  (PettingZoo's name)
         self.__dict__.update(changes)
 
     def end_with_illegal_move(self) -> None:
-        """End the game as lost for the agent selected, as PettingZoo's `TerminateIllegalWrapper` does.
+        """End the game as lost for the selected agent, like PettingZoo's `TerminateIllegalWrapper`.
 
-        Both agents are terminated and truncated; the agent selected gets `illegal_reward`, the
-        other 0.0. The position stays.
+        Both agents are terminated and truncated; the selected agent gets `illegal_reward`, the
+        other 0.0. The position does not change.
         """
         loser = self.agent_selection
         rewards = {**dict.fromkeys(AGENTS, 0.0), loser: self.illegal_reward}
@@ -224,7 +234,10 @@ class raw_env(AECEnv[str, Observation, int]):  # noqa: N801  (PettingZoo's name)
         self.__dict__.update(changes)
 
     def _was_dead_step(self, action: int | None) -> None:
-        """Take out the agent selected, which is done, and select the next one: PettingZoo's method, with all changes made at once."""
+        """Remove the selected agent, which is done, and select the next one.
+
+        Replaces PettingZoo's method in order to make all changes at once.
+        """
         if action is not None:
             raise ValueError("when an agent is dead, the only valid action is None")
         left = [agent for agent in self.agents if agent != self.agent_selection]
@@ -239,7 +252,7 @@ class raw_env(AECEnv[str, Observation, int]):  # noqa: N801  (PettingZoo's name)
         self.__dict__.update(changes)
 
     def observe(self, agent: str) -> Observation:
-        """Return the observation of either agent, at any time after `reset`. Changes nothing."""
+        """Return an agent's observation, at any time after `reset`, without changing the state."""
         side = _SIDES.get(agent)
         if side is None:
             raise ValueError(f"agent {agent!r}: expected one of {', '.join(AGENTS)}")
@@ -248,13 +261,17 @@ class raw_env(AECEnv[str, Observation, int]):  # noqa: N801  (PettingZoo's name)
         return self.observation_format.observe(self._position, side, to_act=agent == selected, over=over)
 
     def state(self) -> npt.NDArray[np.int8]:
-        """Return the state for both agents: (n, n, 3) int8, black's discs, white's discs, and 1 everywhere if black is to move."""
+        """Return the global state: (n, n, 3) int8.
+
+        The planes are black's discs, white's discs, and 1 everywhere if black is to move.
+        """
         return state_planes(self._position)
 
     def get_state(self) -> dict[str, Any]:
-        """Return the whole state of the game, for `set_state`. Raises `ValueError` before the first `reset`.
+        """Return the whole state of the game, for `set_state`.
 
-        It does not change when the environment goes on, and can be pickled.
+        Later steps do not change the returned dict, and it can be pickled. Raises `ValueError`
+        before the first `reset`.
         """
         if not self.has_started:
             raise ValueError("get_state() before the first reset()")
@@ -262,13 +279,13 @@ class raw_env(AECEnv[str, Observation, int]):  # noqa: N801  (PettingZoo's name)
         return self._settings() | game | {"rng": self._rng.bit_generator.state}
 
     def _settings(self) -> dict[str, Any]:
-        """The settings of the environment that a state must fit."""
+        """The settings of the environment that a state must match."""
         return {"environment": _NAME, "board_size": self.board_size, "auto_pass": self.auto_pass}
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Go back to a state of this environment, or of one made alike; it counts as a reset.
+        """Restore a state of an environment with the same settings; it counts as a reset.
 
-        Raises `ValueError` for anything else and changes nothing then.
+        Raises `ValueError` for anything else, without changing anything.
         """
         checked = check_state(state, self._settings(), (*_STATE, "rng"))
         misfit = _find_misfit(checked, self.board_size, auto_pass=self.auto_pass)
@@ -279,7 +296,7 @@ class raw_env(AECEnv[str, Observation, int]):  # noqa: N801  (PettingZoo's name)
         self.__dict__.update(changes)
 
     def clone(self) -> raw_env:
-        """Return an environment in the same state that goes on independently; the spaces, which hold no state, are shared."""
+        """Return an independent environment in the same state; the spaces are shared."""
         twin = copy.copy(self)
         twin._renderer = copy.copy(self._renderer)
         state = {name: value for name, value in vars(self).items() if name in (*_STATE.values(), "_rng")}
@@ -287,7 +304,11 @@ class raw_env(AECEnv[str, Observation, int]):  # noqa: N801  (PettingZoo's name)
         return twin
 
     def render(self) -> str | Frame | None:
-        """Return the board as `render_mode` asks for it; None in a window, and, with a warning, without a render mode."""
+        """Render the board according to `render_mode`.
+
+        Returns the text or the frame; None with "human", and None with a warning without a render
+        mode.
+        """
         return self._renderer.render(self._position, self._last_move)
 
     def close(self) -> None:
@@ -295,8 +316,7 @@ class raw_env(AECEnv[str, Observation, int]):  # noqa: N801  (PettingZoo's name)
         self._renderer.close()
 
 
-# The state of a game: its keys in `get_state`, and the attributes. All but the last three are
-# PettingZoo's.
+# The state of a game: keys in `get_state` and attributes. All but the last three are PettingZoo's.
 _STATE: Final = {
     "agents": "agents",
     "agent_selection": "agent_selection",
@@ -310,7 +330,7 @@ _STATE: Final = {
     "last_move": "_last_move",
     "ply": "_ply",
 }
-# The types of the values in the dicts of a state, which have one for each agent.
+# Value types of those dicts of a state that have one value per agent.
 _VALUES: Final[dict[str, Any]] = {
     "rewards": Real,
     "cumulative_rewards": Real,
@@ -325,7 +345,7 @@ def _sums(cumulative: dict[str, float], rewards: dict[str, float]) -> dict[str, 
 
 
 def _find_misfit(state: Mapping[str, Any], board_size: int, *, auto_pass: bool) -> str | None:
-    """Return the key of the first value that no state of a game has; None where all fit."""
+    """Return the key of the first invalid value in a state, or None if all values are valid."""
     position, agents, last_move = state["position"], state["agents"], state["last_move"]
     selected, skipped = state["agent_selection"], state["skip_agent_selection"]
     if not isinstance(position, Position) or position.board_size != board_size or (auto_pass and position.must_pass):
@@ -349,13 +369,13 @@ def _find_misfit(state: Mapping[str, Any], board_size: int, *, auto_pass: bool) 
 
 
 class GuardedEnv(OrderEnforcingWrapper[str, Observation, int]):
-    """Wrapper that `env()` puts around `raw_env`: PettingZoo's three wrappers for board games in one, at a fraction of their cost.
+    """PettingZoo's three wrappers for board games in one, at a fraction of their cost.
 
-    Like `OrderEnforcingWrapper` it refuses use before `reset` (or `set_state`); like
-    `AssertOutOfBoundsWrapper` it refuses, with an `AssertionError`, what is not in the action
-    space; like `TerminateIllegalWrapper` it ends the game at an illegal action, which costs the
-    agent that chose it -1 and the other nothing. Legality comes from the position, not from a mask
-    that the user holds.
+    `env()` puts it around `raw_env`. Like `OrderEnforcingWrapper` it rejects calls before `reset`
+    (or `set_state`); like `AssertOutOfBoundsWrapper` it raises an `AssertionError` for an action
+    outside the action space; like `TerminateIllegalWrapper` it ends the game at an illegal action,
+    with `illegal_reward` for the agent that chose it and 0.0 for the other. Legality is checked
+    against the position, not against a mask that the user holds.
     """
 
     env: raw_env
@@ -369,17 +389,20 @@ class GuardedEnv(OrderEnforcingWrapper[str, Observation, int]):
         return self.env.has_started
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
-        """Start a game, as `raw_env.reset`. A refused reset changes nothing."""
+        """Start a game, see `raw_env.reset`. A rejected reset changes nothing."""
         self.env.reset(seed=seed, options=options)
         self._has_updated = True
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Go back to a state, as `raw_env.set_state`; it counts as a reset."""
+        """Restore a state, see `raw_env.set_state`; it counts as a reset."""
         self.env.set_state(state)
         self._has_updated = True
 
     def step(self, action: int | None) -> None:
-        """Play an action, as `raw_env.step`; an illegal one ends the game. Raises `ActionOutOfBoundsError`."""
+        """Play an action, see `raw_env.step`; an illegal one ends the game.
+
+        Raises `ActionOutOfBoundsError` for an action outside the action space.
+        """
         env = self.env
         if not self._has_reset:
             EnvLogger.error_step_before_reset()
@@ -409,14 +432,17 @@ class GuardedEnv(OrderEnforcingWrapper[str, Observation, int]):
     @overload
     def last(self, observe: bool) -> tuple[Observation | None, float, bool, bool, dict[str, Any]]: ...
     def last(self, observe: bool = True) -> tuple[Observation | None, float, bool, bool, dict[str, Any]]:
-        """Return observation, cumulative reward, termination, truncation and info of the agent selected."""
+        """Return observation, cumulative reward, termination, truncation and info, in this order.
+
+        They are those of the selected agent.
+        """
         if not self._has_reset:
             raise AttributeError("last() cannot be called before reset")
         last: tuple[Observation | None, float, bool, bool, dict[str, Any]] = self.env.last(observe)
         return last
 
     def clone(self) -> GuardedEnv:
-        """Return an environment in the same state that goes on independently, see `raw_env.clone`."""
+        """Return an independent environment in the same state, see `raw_env.clone`."""
         twin = copy.copy(self)
         twin.env = self.env.clone()
         return twin
@@ -434,7 +460,7 @@ def env(
     scoring: Scoring = "discs",
     **observation_options: Unpack[ObservationOptions],
 ) -> GuardedEnv:
-    """Make the environment: `raw_env`, which has the data sheet, inside `GuardedEnv`."""
+    """Return the environment: `raw_env`, which documents it, inside `GuardedEnv`."""
     return GuardedEnv(
         raw_env(render_mode, board_size=board_size, auto_pass=auto_pass, reward=reward, scoring=scoring, **observation_options)
     )

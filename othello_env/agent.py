@@ -15,14 +15,16 @@ from othello_env.squares import format_square, pass_square
 
 Moves = npt.NDArray[np.int64]
 AgentFault = Literal["error", "invalid output", "illegal move"]
-"""The ways in which an agent can fail to answer: it raises, returns something other than B integers, or chooses illegal moves."""
+"""Ways in which an agent can fail.
+
+An agent raises, returns something other than B integers, or chooses illegal moves.
+"""
 
 
 class Agent(Protocol):
-    """Chooses moves. One protocol serves one game and thousands: a single game is a batch of one.
+    """Chooses moves for a batch of positions; a single game is a batch of one.
 
-    An agent that can play on one board size only has, besides the members below, the attribute
-    `board_size`, see `check_board_size`.
+    An agent limited to one board size also has the attribute `board_size`, see `check_board_size`.
     """
 
     @property
@@ -31,7 +33,7 @@ class Agent(Protocol):
         ...
 
     def select_moves(self, positions: PositionBatch, rng: np.random.Generator) -> Moves:
-        """Return a legal move for each position: [B] int64 squares; the pass where it is the only legal move.
+        """Return a legal move for each position: [B] int64; the pass if no square is legal.
 
         Must leave `positions` unchanged and take all randomness from `rng`.
         """
@@ -39,10 +41,10 @@ class Agent(Protocol):
 
 
 class AgentError(ValueError):
-    """An agent gave no legal moves.
+    """An agent did not return legal moves.
 
     reason: see `AgentFault`. detail: the message without the agent's name. rows: indices of the
-    positions with an illegal move, empty for other reasons. moves: the answer, [B] int64, where it
+    positions with an illegal move, empty for other reasons. moves: the answer, [B] int64, if it
     could be read.
     """
 
@@ -59,7 +61,8 @@ class AgentError(ValueError):
 def ask_agent(agent: Agent, positions: PositionBatch, rng: np.random.Generator) -> Moves:
     """Return an agent's moves, [B] int64, all of them legal.
 
-    The agent gets a copy of the positions. Raises `AgentError`; `KeyboardInterrupt` passes.
+    The agent gets a copy of the positions. Raises `AgentError` if it fails; does not catch
+    `KeyboardInterrupt`.
     """
     name = agent_name(agent)
     with errors_of(name):
@@ -69,7 +72,7 @@ def ask_agent(agent: Agent, positions: PositionBatch, rng: np.random.Generator) 
 
 @contextmanager
 def errors_of(name: str) -> Iterator[None]:
-    """Turn whatever is raised while an agent is asked into an `AgentError`. name: of the agent."""
+    """Convert exceptions raised in the `with` block into `AgentError`. name: the agent's name."""
     try:
         yield
     except (Exception, SystemExit) as error:
@@ -77,7 +80,10 @@ def errors_of(name: str) -> Iterator[None]:
 
 
 def read_moves(answer: Any, positions: PositionBatch, *, name: str) -> Moves:
-    """Return an answer to `positions` as [B] int64 legal moves. name: of who gave it. Raises `AgentError`."""
+    """Return an agent's answer to `positions` as [B] int64 legal moves.
+
+    name: the agent's name. Raises `AgentError` for anything else.
+    """
     count = len(positions)
     try:
         moves = np.asarray(answer)
@@ -85,7 +91,7 @@ def read_moves(answer: Any, positions: PositionBatch, *, name: str) -> Moves:
         raise AgentError(name, "invalid output", f"not an array: {describe_error(error)}") from error
     if moves.shape != (count,) or not np.issubdtype(moves.dtype, np.integer):
         raise AgentError(name, "invalid output", f"{moves.dtype} of shape {moves.shape}; expected {count} integers, shape ({count},)")
-    # Integers beyond int64 are no squares, and must not wrap around to one.
+    # Integers beyond int64 are not squares, and must not wrap around to one.
     read: Moves = np.where((moves >= 0) & (moves <= positions.pass_square), moves, -1).astype(np.int64)
     illegal = np.flatnonzero(~positions.is_legal(read))
     if len(illegal):
@@ -95,7 +101,7 @@ def read_moves(answer: Any, positions: PositionBatch, *, name: str) -> Moves:
 
 
 def describe_move(move: int, position: Position) -> str:
-    """Return a text on a move, legal or not, and the position in which it was chosen."""
+    """Describe a move, legal or not, and the position in which it was chosen."""
     n = position.board_size
     return f"{format_square(move, n) if 0 <= move <= pass_square(n) else move} in {position}"
 
@@ -103,9 +109,8 @@ def describe_move(move: int, position: Position) -> str:
 def check_board_size(agent: Agent, board_size: int) -> None:
     """Raise `ValueError` if an agent cannot play on boards of this size.
 
-    An agent that can play on one size only has an attribute `board_size`, an integer. Agents
-    without it, or with None, play on all. Whatever lets agents play calls this before the first
-    game.
+    An agent limited to one size has an integer attribute `board_size`; agents without it, or with
+    None, play on all sizes. Callers check this before the first game.
     """
     only = getattr(agent, "board_size", None)
     if only is not None and only != board_size:
@@ -113,7 +118,7 @@ def check_board_size(agent: Agent, board_size: int) -> None:
 
 
 def agent_name(agent: Agent) -> str:
-    """The agent's name, or the name of its type where it has none or that cannot be asked for."""
+    """Return the agent's name, or the name of its type if it has none or the attribute raises."""
     try:
         name = agent.name
     except Exception:
@@ -122,7 +127,7 @@ def agent_name(agent: Agent) -> str:
 
 
 def describe_error(error: BaseException) -> str:
-    """The type and message of an exception, in one line, also where its message cannot be asked for."""
+    """Return type and message of an exception in one line, even if its `str()` raises."""
     try:
         return " ".join(f"{type(error).__name__}: {error}".split())
     except Exception:

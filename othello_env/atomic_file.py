@@ -1,4 +1,4 @@
-"""Writing of files that other programs may read at any moment."""
+"""Atomic writing of files that other programs may read at any moment."""
 
 from __future__ import annotations
 
@@ -12,12 +12,11 @@ from typing import Any
 
 @contextmanager
 def open_atomically(path: Path, mode: str = "wb", **options: Any) -> Iterator[Any]:
-    """Open a file for writing whose content appears at `path` when the `with` block ends without an error.
+    """Open a file for writing that replaces `path` when the `with` block ends without an error.
 
-    Until then the path keeps its old content. The data go to a temporary file in the same folder,
-    which is closed before it replaces
-    the old one: Windows does not rename an open file. An error removes the temporary file. mode,
-    options: as for `open`.
+    Until then the path keeps its old content. The data goes to a temporary file in the same folder,
+    which is closed before it replaces the old one, because Windows cannot rename an open file. An
+    error removes the temporary file. mode, options: as for `open`.
     """
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".partial")
     temporary = Path(name)
@@ -34,7 +33,10 @@ def open_atomically(path: Path, mode: str = "wb", **options: Any) -> Iterator[An
 
 
 def write_atomically(path: Path, data: bytes) -> None:
-    """Write a file so that its path always holds the old content or all of the new one. Raises `OSError` with the path."""
+    """Write a file so that its path always holds the complete old or the complete new content.
+
+    Raises `OSError` with the path.
+    """
     try:
         with open_atomically(path) as file:
             file.write(data)

@@ -1,10 +1,10 @@
-"""The choice between NumPy and the same kernel compiled with numba. The results are identical.
+"""Choice between NumPy and the same kernel compiled with numba. The results are identical.
 
-numba is used where it is installed (extra `[fast]`). It is imported when a batch of at least
-`WORTHWHILE` rows, a deep perft, or the `WORTHWHILE_MOVES`-th move of single positions first needs
-it, because that takes most of a second; from then on it serves batches of every size, and single
-positions from the `WORTHWHILE_MOVES`-th move on. The environment variable `OTHELLO_ENV_COMPILED=0`
-or `use_numpy()` switch it off, `OTHELLO_ENV_THREADS` limits its threads.
+numba is used if it is installed (extra `[fast]`). Importing it takes most of a second, so it is
+imported when it is first needed: by a batch of at least `WORTHWHILE` rows, by a deep perft, or at
+move `WORTHWHILE_MOVES` of single positions. From then on it serves batches of every size, and
+single positions from move `WORTHWHILE_MOVES` on. The environment variable `OTHELLO_ENV_COMPILED=0`
+or `use_numpy()` disables it; `OTHELLO_ENV_THREADS` limits its threads.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from othello_env.bitboard import PlayMove
 WORTHWHILE: Final = 256
 WORTHWHILE_MOVES: Final = 20_000
 
-# Handing rows to a thread takes as long as the kernel takes for some ten thousand.
+# Handing rows to a thread takes as long as the kernel takes for about ten thousand rows.
 _ROWS_PER_THREAD: Final = 32768
 
 
 def _is_wanted() -> bool:
-    """What the environment variable says."""
+    """Return whether the environment variable allows compiled code."""
     text = os.environ.get("OTHELLO_ENV_COMPILED", "").strip().lower()
     if text not in ("", "1", "true", "yes", "on", "0", "false", "no", "off"):
         warnings.warn(f"OTHELLO_ENV_COMPILED={text!r} is neither 0 nor 1: taken as 1", RuntimeWarning, stacklevel=2)
@@ -37,7 +37,10 @@ def _is_wanted() -> bool:
 
 
 class _State:
-    """What has been decided in this process. module: `compiled`, once it is imported and while it is wanted."""
+    """Choices made in this process.
+
+    module: `compiled`, once it is imported and while it is in use.
+    """
 
     module: Any = None
     wanted: bool = _is_wanted()
@@ -46,28 +49,31 @@ class _State:
 
 
 def use_compiled() -> bool:
-    """Have the compiled kernel do the work, and import it at once. Returns whether it does: it needs numba."""
+    """Switch to the compiled kernel and import it now.
+
+    Returns True if it is in use, and False if numba is missing.
+    """
     _State.wanted = True
     _choose_play_move()
     return _State.module is not None
 
 
 def use_numpy() -> None:
-    """Have NumPy do the work, from now on."""
+    """Switch to NumPy from now on."""
     global play_move
     _State.wanted, _State.module = False, None
     play_move = bitboard.play_move
 
 
 def _choose_play_move() -> None:
-    """Bind `play_move` to compiled code where it is wanted, and import that."""
+    """Bind `play_move` to compiled code if it is enabled, importing that if necessary."""
     global play_move
     module = compiled(WORTHWHILE)
     play_move = bitboard.play_move if module is None else module.compile_play_move()
 
 
 def _count_and_play(own: int, opp: int, square: int, n: int) -> tuple[int, int, int, int]:
-    """`bitboard.play_move`, until it has been called so often that importing the compiled code pays."""
+    """`bitboard.play_move`, until there were enough calls to import the compiled code."""
     _State.num_moves += 1
     if _State.num_moves >= WORTHWHILE_MOVES:
         _choose_play_move()
@@ -75,11 +81,14 @@ def _count_and_play(own: int, opp: int, square: int, n: int) -> tuple[int, int, 
 
 
 play_move: PlayMove = _count_and_play
-"""What `Position.play` calls, see `bitboard.play_move`. Look it up in this module at every call: it changes."""
+"""Implementation that `Position.play` calls, see `bitboard.play_move`.
+
+Look it up in this module at every call, because it changes.
+"""
 
 
 def compiled(num_rows: int) -> Any:
-    """The module `compiled` where it shall do the work on so many rows, otherwise None."""
+    """Return the module `compiled` if it should handle `num_rows` rows, otherwise None."""
     if _State.module is None and _State.wanted and num_rows >= WORTHWHILE:
         _State.module = _load()
         _State.wanted = _State.module is not None
@@ -98,7 +107,7 @@ def _load() -> Any:
 
 
 def num_threads() -> int:
-    """The number of threads for large batches: the cores that this process may use, or `OTHELLO_ENV_THREADS`."""
+    """Number of threads for large batches: `OTHELLO_ENV_THREADS`, or the usable cores."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     wanted = os.environ.get("OTHELLO_ENV_THREADS", "").strip()
     if wanted and not (wanted.isdecimal() and int(wanted)):
@@ -109,11 +118,11 @@ def num_threads() -> int:
 def run_rows(
     function: Callable[..., None], arrays: tuple[npt.NDArray[Any], ...], *settings: Any, rows_per_thread: int | None = None
 ) -> None:
-    """Call a compiled function that handles each row alone; where there are many rows, on parts of them at the same time.
+    """Call a compiled function that handles each row alone, in parallel if there are many rows.
 
     arrays: [B, ...] each. The function gets the same part of each, then the settings.
-    rows_per_thread: the fewest rows that are worth a thread; by default as many as take some
-    nanoseconds each.
+    rows_per_thread: minimum number of rows per thread; the default suits functions that take some
+    nanoseconds per row.
     """
     num_rows = len(arrays[0])
     num_parts = min(num_threads(), num_rows // (rows_per_thread or _ROWS_PER_THREAD))
@@ -125,7 +134,10 @@ def run_rows(
 
 
 def run_parts(function: Callable[[int], None], num_parts: int) -> None:
-    """Call a function with the numbers below `num_parts`, each in a thread; useful where it releases the interpreter's lock."""
+    """Call a function with the numbers below `num_parts`, each in a thread.
+
+    Useful if the function releases the GIL.
+    """
     futures = [_threads().submit(function, part) for part in range(1, num_parts)]
     function(0)
     for future in futures:

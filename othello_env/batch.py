@@ -24,29 +24,28 @@ if TYPE_CHECKING:
 IntArray = npt.NDArray[np.integer]
 BoolArray = npt.NDArray[np.bool_]
 
-# Rows handled at a time: the kernel's temporary arrays of this many words stay in a core's
-# second-level cache.
+# Rows per chunk: temporary arrays of this many words stay in a core's second-level cache.
 CHUNK: Final = 8192
 
 
 @cache
 def _keep_freed_memory() -> None:
-    """Have glibc keep the memory that the kernel's temporary arrays free as fast as they are made.
+    """Make glibc keep the memory of temporary arrays that the kernel frees.
 
-    It hands such memory back to the system and faults it in again each time, at half of the speed,
-    until a program has once freed a block of the largest size that it adapts to. This frees one:
-    nothing is touched, so it takes microseconds and no memory.
+    glibc returns such memory to the system and faults it in again each time, which halves the
+    speed, until the program has once freed a block of the largest size to which glibc adapts. This
+    frees such a block; it is never touched, so it takes microseconds and no memory.
     """
     np.empty(31 << 20, dtype=np.uint8)
 
 
 @dataclass(frozen=True, slots=True)
 class Afterstates:
-    """All positions that one move leads to, before the reply, for a batch of positions.
+    """Positions after each legal move, before the reply, for a batch of positions.
 
-    One entry an afterstate, sorted by row and then by square, N in all. rows [N]: the row of the
-    batch. squares [N]: the move. own, opp [N] uint64: discs of the side that made the move, and of
-    the other side, after it. side [N] uint8: who made it.
+    N entries, sorted by row and then by square. rows: [N], the row in the batch. squares: [N], the
+    move. own, opp: [N] uint64, discs of the side that moved and of the other side, after the move.
+    side: [N] uint8, the side that moved.
     """
 
     rows: npt.NDArray[np.int64]
@@ -60,12 +59,15 @@ class Afterstates:
         return len(self.rows)
 
     def results(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """The afterstates that end the game: their indices, and the mover's discs minus the other's there; [E] int64 each."""
+        """Return the indices of the afterstates that end the game, and the disc differences there.
+
+        Both are [E] int64. A difference is the mover's discs minus the other's.
+        """
         ends = self._ends()
         return ends, popcount(self.own[ends]).astype(np.int64) - popcount(self.opp[ends])
 
     def _ends(self) -> npt.NDArray[np.int64]:
-        """The indices of the afterstates in which neither side can move."""
+        """Return the indices of the afterstates in which neither side can move."""
         stuck = np.flatnonzero(find_legal_moves(self.opp, self.own, board_size=self.board_size) == 0)
         over: npt.NDArray[np.int64] = stuck[legal_moves(self.own[stuck], self.opp[stuck], self.board_size) == 0]
         return over
@@ -79,16 +81,15 @@ class PositionBatch:
     """B positions of one board size; `step` plays one move in each, with automatic passes.
 
     own, opp: [B] uint64, discs of the side to move and of the other side. side_to_move: [B] uint8,
-    0 black, 1 white.
-    legal_moves: [B] uint64, the squares where the side to move may place a disc. is_over: [B] bool,
-    neither side can move.
+    0 black, 1 white. legal_moves: [B] uint64, the legal squares of the side to move. is_over: [B]
+    bool, True if neither side can move.
 
-    With `auto_pass` (the default) a side without a move is skipped, so that `legal_moves` is empty
-    exactly where the game is over. Without it such a row stays with the side that must pass, and
-    the pass is its one legal move.
+    With `auto_pass` (the default) a side without a move is skipped, so `legal_moves` is empty
+    exactly if the game is over. With `auto_pass=False` such a row stays with the side that must
+    pass, and the pass is its only legal move.
 
-    The arrays are the batch itself: they change with `step` and `reset`, which alone should change
-    them. Copy what is to stay.
+    The arrays are the batch itself, not copies: only `step` and `reset` should change them. Copy an
+    array to keep its values.
     """
 
     __slots__ = (*_ARRAYS, "auto_pass", "board_size")
@@ -108,7 +109,10 @@ class PositionBatch:
         board_size: int = 8,
         auto_pass: bool = True,
     ) -> None:
-        """A batch from integers of shape [B], which are copied. Raises `ValueError` for rows that are no position."""
+        """Create a batch from integers of shape [B], which are copied.
+
+        Raises `ValueError` for rows that are not valid positions.
+        """
         self.board_size = check_board_size(board_size)
         self.auto_pass = auto_pass
         self.own = _words("own", own, 64)
@@ -130,12 +134,12 @@ class PositionBatch:
 
     @classmethod
     def start(cls, batch_size: int, board_size: int = 8, *, auto_pass: bool = True) -> PositionBatch:
-        """`batch_size` start positions."""
+        """Return a batch of `batch_size` start positions."""
         return _start_batch(board_size, auto_pass).take(np.zeros(batch_size, dtype=np.int64))
 
     @classmethod
     def from_positions(cls, positions: Sequence[Position], *, auto_pass: bool = True) -> PositionBatch:
-        """A batch of the given positions, which must have one board size."""
+        """Return a batch of the given positions, which must have the same board size."""
         sizes = {position.board_size for position in positions}
         if len(sizes) != 1:
             raise ValueError(f"board sizes {sorted(sizes)}: a batch needs positions of exactly one")
@@ -165,7 +169,10 @@ class PositionBatch:
         board_size: int,
         auto_pass: bool = True,
     ) -> PositionBatch:
-        """A batch of these arrays themselves, [B] each, which the caller knows to fit together: nothing is checked or copied."""
+        """Return a batch of these arrays themselves, [B] each, without checks or copies.
+
+        The caller guarantees that they are consistent.
+        """
         if len(own) >= backend.WORTHWHILE:
             _keep_freed_memory()
         batch = object.__new__(cls)
@@ -177,7 +184,7 @@ class PositionBatch:
         return len(self.own)
 
     def __getitem__(self, row: int) -> Position:
-        """The position in one row."""
+        """Return the position in one row."""
         return Position(int(self.own[row]), int(self.opp[row]), int(self.side_to_move[row]), self.board_size)
 
     def __iter__(self) -> Iterator[Position]:
@@ -187,13 +194,19 @@ class PositionBatch:
         return f"PositionBatch({len(self)} positions of {self.board_size}x{self.board_size}, {int(self.is_over.sum())} over)"
 
     def take(self, rows: IntArray | BoolArray) -> PositionBatch:
-        """A new batch of the given rows: indices in any order, repeated if wanted, or a mask [B]."""
+        """Return a new batch of the given rows.
+
+        rows: indices in any order, also repeated, or a mask [B].
+        """
         indices = self._row_indices(rows)
         arrays = (getattr(self, name)[indices] for name in _ARRAYS)
         return PositionBatch.trusted(*arrays, board_size=self.board_size, auto_pass=self.auto_pass)
 
     def _row_indices(self, rows: npt.ArrayLike) -> npt.NDArray[np.int64]:
-        """Return the rows that indices or a mask name. Raises `ValueError` for anything else, and for rows outside the batch."""
+        """Return the indices of rows that are given as indices or as a mask.
+
+        Raises `ValueError` for anything else, and for rows outside the batch.
+        """
         given = np.asarray(rows)
         if given.dtype == np.bool_ and given.shape == self.own.shape:
             return np.flatnonzero(given)
@@ -205,19 +218,20 @@ class PositionBatch:
         return indices
 
     def copy(self) -> PositionBatch:
-        """An independent copy."""
+        """Return an independent copy."""
         arrays = (getattr(self, name).copy() for name in _ARRAYS)
         return PositionBatch.trusted(*arrays, board_size=self.board_size, auto_pass=self.auto_pass)
 
     @property
     def pass_square(self) -> int:
-        """The number that stands for a pass on this board size: 64 on 8x8."""
+        """The number of the pass on this board size: 64 on 8x8."""
         return pass_square(self.board_size)
 
     def legal_action_mask(self) -> npt.NDArray[np.int8]:
-        """Return the moves that `step` accepts: [B, n*n + 1] int8, 1 for each legal square, or for the pass where no square is legal.
+        """Return the moves that `step` accepts: [B, n*n + 1] int8.
 
-        Rows whose game is over have the pass as their one entry too, so no row is ever all zero.
+        1 for each legal square, or for the pass if no square is legal. The pass is also the only 1
+        in rows whose game is over, so no row is all zero.
         """
         return action_mask(self.legal_moves, self.board_size)
 
@@ -231,15 +245,15 @@ class PositionBatch:
         return ObservationFormat(self.board_size, **layout).observe_batch(self.own, self.opp, self.legal_moves)
 
     def sample_moves(self, rng: np.random.Generator) -> npt.NDArray[np.int64]:
-        """A legal move for each row, all equally likely: [B] int64. The pass where nothing else is legal."""
+        """Draw a legal move for each row, uniformly: [B] int64; the pass if no square is legal."""
         return sample_moves(self.legal_moves, self.pass_square, rng)
 
     def step(self, squares: npt.ArrayLike, rows: IntArray | None = None) -> None:
         """Play one move in each row, or in each of the given rows, with automatic passes.
 
-        squares: [B] integers, in each row a legal square; the pass where nothing else is legal,
-        which is a move only without `auto_pass` and leaves rows that are over as they are. rows:
-        [R] different indices; `squares` is [R] then. Raises `IllegalMoveError` with the first wrong
+        squares: [B] integers, a legal square in each row, or the pass if no square is legal; the
+        pass is a move only with `auto_pass=False`, and leaves rows that are over unchanged. rows:
+        [R] distinct indices; `squares` is then [R]. Raises `IllegalMoveError` for the first illegal
         row, before anything has changed.
         """
         compiled = backend.compiled(len(self) if rows is None else len(rows))
@@ -263,7 +277,10 @@ class PositionBatch:
             self._place(indices[chunk], moves[chunk])
 
     def _step_compiled(self, compiled: Any, squares: npt.ArrayLike, rows: IntArray | None) -> bool:
-        """Do what `step` does, if all is legal and of the right shape; otherwise change nothing. Returns whether it is done."""
+        """Do `step` in compiled code if all moves are legal and of the right shape.
+
+        Returns True if it is done; otherwise nothing has changed.
+        """
         moves = np.asarray(squares)
         if not np.issubdtype(moves.dtype, np.integer):
             return False
@@ -280,14 +297,17 @@ class PositionBatch:
         return True
 
     def is_legal(self, squares: npt.ArrayLike, rows: IntArray | None = None) -> BoolArray:
-        """Tell for each row whether `step` accepts a move. squares, rows: as in `step`. Returns [B] or [R] bool."""
+        """Return for each row whether `step` accepts a move: [B] or [R] bool.
+
+        squares, rows: as in `step`.
+        """
         moves, placing_mask = self._read_moves(squares, rows)
         nowhere = (self.legal_moves if rows is None else self.legal_moves[rows]) == 0
         legal: BoolArray = placing_mask | ((moves == self.pass_square) & nowhere)
         return legal
 
     def _read_moves(self, squares: npt.ArrayLike, rows: IntArray | None) -> tuple[BitboardArray, BoolArray]:
-        """The moves as words, and whether each is a square where a disc may be placed."""
+        """Return the moves as words, and for each whether it is a legal square."""
         moves = np.asarray(squares)
         legal_moves = self.legal_moves if rows is None else self.legal_moves[rows]
         if moves.shape != legal_moves.shape or not np.issubdtype(moves.dtype, np.integer):
@@ -296,7 +316,7 @@ class PositionBatch:
         return words, ((legal_moves >> words) & 1).astype(np.bool_)
 
     def _place(self, rows: slice | IntArray, squares: BitboardArray) -> None:
-        """Place a disc in each of `rows`, on a square known to be legal."""
+        """Place a disc in each of `rows`, on a legal square."""
         own, opp = self.own[rows], self.opp[rows]
         placed = np.left_shift(np.uint64(1), squares)
         flipped = flips(own, opp, placed, self.board_size)
@@ -305,7 +325,10 @@ class PositionBatch:
         self._store(rows, opp ^ flipped, placed, self.side_to_move[rows] ^ np.uint8(1))
 
     def _store(self, rows: slice | IntArray, own: BitboardArray, opp: BitboardArray, side: npt.NDArray[np.uint8]) -> None:
-        """Put positions into `rows`, passed where `auto_pass` asks for it. May change `own`, `opp` and `side`."""
+        """Store positions in `rows`, with forced passes resolved if `auto_pass` is set.
+
+        May modify `own`, `opp` and `side`.
+        """
         legal = legal_moves(own, opp, self.board_size)
         over = np.zeros(len(legal), dtype=np.bool_)
         stuck = np.flatnonzero(legal == 0)
@@ -328,10 +351,10 @@ class PositionBatch:
         raise AssertionError(f"row {row}: {move} is illegal in the batch and legal in {self[row]}")
 
     def reset(self, rows: IntArray | BoolArray, positions: PositionBatch | None = None) -> None:
-        """Put the start position, or `positions` in their order, into the given rows: indices or a boolean mask.
+        """Put the start position, or `positions` in their order, into the given rows.
 
-        Raises `ValueError` where `positions` are not as many as `rows`, or of another board size,
-        or rows are named wrongly.
+        rows: indices or a boolean mask. Raises `ValueError` for invalid rows, and for `positions`
+        of another number or board size.
         """
         indices = self._row_indices(rows)
         if positions is None:
@@ -353,7 +376,10 @@ class PositionBatch:
             self._store(indices[chunk], own, opp, side)
 
     def afterstates(self) -> Afterstates:
-        """The afterstates of all legal moves of all rows; none for rows without a legal square."""
+        """Return the afterstates of all legal moves of all rows.
+
+        Rows without a legal square have none.
+        """
         compiled = backend.compiled(len(self))
         if compiled is not None and _fit_compiled([getattr(self, name) for name in _ARRAYS]):
             num_moves = int(popcount(self.legal_moves).sum(dtype=np.int64))
@@ -372,7 +398,10 @@ class PositionBatch:
         return Afterstates(rows, squares, own, opp, self.side_to_move[rows], self.board_size)
 
     def children(self) -> PositionBatch:
-        """The positions after every legal move of every row; a forced pass is such a move without `auto_pass`."""
+        """Return the positions after every legal move of every row.
+
+        With `auto_pass=False` a forced pass is such a move.
+        """
         after = self.afterstates()
         forced = np.flatnonzero((self.legal_moves == 0) & ~self.is_over)
         return PositionBatch(
@@ -385,7 +414,7 @@ class PositionBatch:
 
     @property
     def discs(self) -> npt.NDArray[np.int64]:
-        """The numbers of discs on the boards: [B, 2] int64, black then white."""
+        """Numbers of discs on the boards: [B, 2] int64, black then white."""
         counts = np.stack([popcount(self.own), popcount(self.opp)], axis=1).astype(np.int64)
         white = self.side_to_move != BLACK
         counts[white] = counts[white, ::-1]
@@ -393,11 +422,14 @@ class PositionBatch:
 
     @property
     def empties(self) -> npt.NDArray[np.int64]:
-        """The numbers of empty squares: [B] int64."""
+        """Numbers of empty squares: [B] int64."""
         return self.pass_square - popcount(self.own | self.opp).astype(np.int64)
 
     def score(self, scoring: Scoring) -> npt.NDArray[np.int64]:
-        """Black's discs minus White's, if the games ended here: [B] int64. scoring: as in `Position.score`."""
+        """Return Black's discs minus White's as if the games ended here: [B] int64.
+
+        scoring: as in `Position.score`.
+        """
         check_scoring(scoring)
         discs = self.discs
         difference = discs[:, 0] - discs[:, 1]
@@ -407,12 +439,18 @@ class PositionBatch:
 
     @property
     def outcome(self) -> npt.NDArray[np.float32]:
-        """The results from Black's view: [B] float32, +1, 0 or -1; NaN where the game is running, so that nothing else reads as a draw."""
+        """Results from Black's view: [B] float32, +1, 0 or -1; NaN for unfinished games.
+
+        NaN distinguishes an unfinished game from a draw.
+        """
         return np.where(self.is_over, np.sign(self.score("discs")), np.nan).astype(np.float32)
 
 
 def sample_moves(legal: BitboardArray, pass_square: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:
-    """One square of each set, all equally likely, and the pass for empty sets. legal: [B] uint64. Returns [B] int64."""
+    """Draw one square of each set, uniformly; the pass for empty sets.
+
+    legal: [B] uint64. Returns [B] int64.
+    """
     moves = np.empty(len(legal), dtype=np.int64)
     compiled = backend.compiled(len(legal))
     if compiled is not None:
@@ -424,7 +462,10 @@ def sample_moves(legal: BitboardArray, pass_square: int, rng: np.random.Generato
 
 
 def find_legal_moves(own: BitboardArray, opp: BitboardArray, *, board_size: int) -> BitboardArray:
-    """The kernel's legal moves, for any number of rows. own, opp: [B] uint64. Returns [B] uint64."""
+    """Return the legal moves of any number of rows, compiled or in chunks.
+
+    own, opp: [B] uint64. Returns [B] uint64.
+    """
     moves = np.empty_like(own)
     compiled = backend.compiled(len(own))
     if compiled is not None and own.shape == opp.shape and own.dtype == opp.dtype == np.uint64:
@@ -436,7 +477,10 @@ def find_legal_moves(own: BitboardArray, opp: BitboardArray, *, board_size: int)
 
 
 def _fit_compiled(arrays: Sequence[npt.NDArray[Any]]) -> bool:
-    """Tell whether compiled code can take the arrays of a batch, which somebody may have replaced: it does not check where it writes."""
+    """Return whether compiled code can take the arrays of a batch.
+
+    A user may have replaced them, and compiled code does not check where it writes.
+    """
     return all(
         array.shape == arrays[0].shape and array.dtype == dtype and array.flags.writeable and array.ndim == 1
         for array, dtype in zip(arrays, _DTYPES, strict=True)
@@ -444,7 +488,10 @@ def _fit_compiled(arrays: Sequence[npt.NDArray[Any]]) -> bool:
 
 
 def _words(name: str, values: npt.ArrayLike, max_bits: int) -> BitboardArray:
-    """Non-negative integers of at most so many bits as uint64, copied. Raises `ValueError` for anything else."""
+    """Copy non-negative integers of at most `max_bits` bits to uint64.
+
+    Raises `ValueError` for anything else.
+    """
     if isinstance(values, list) and all(type(value) is int for value in values):
         extremes: list[int] = [min(values), max(values)] if values else []
         kind = "int"

@@ -1,16 +1,14 @@
 """The rules kernel: legal moves and flips on bitboards.
 
 A bitboard is a set of squares, bit `s` for square `s` (a1 is the lowest bit). The kernel is written
-once, over the operators
-`& | ^ << >>`, so the same lines serve Python ints (one position), `uint64` arrays (a batch, elementwise) and compiled code.
-It speaks of `own` (the side to move) and `opp`; it knows no colours. Boards of 4x4, 6x6 and 8x8
-squares fit one 64-bit word.
+once, with the operators `& | ^ << >>` only, so the same lines serve Python ints (one position),
+`uint64` arrays (a batch, elementwise) and compiled code. It uses `own` (the side to move) and
+`opp`, without colors. Boards of 4x4, 6x6 and 8x8 squares fit one 64-bit word.
 
-Both functions let discs of one side spread along the four lines through a square, over the other
-side's discs only. A line
-shift moves every square by one step: 1 along the row, `n` along the column, `n - 1` and `n + 1`
-along the diagonals. Steps that have a sideways part may not leave the board at one edge and come
-back at the other, so they spread over inner columns only.
+Both functions extend chains over the discs of the other side along the four lines through a square.
+A shift moves every square by one step along a line: 1 along the row, `n` along the column, `n - 1`
+and `n + 1` along the diagonals. Steps with a sideways part must not leave the board at one edge and
+come back at the other, so these chains use inner columns only.
 """
 
 from __future__ import annotations
@@ -28,7 +26,7 @@ Bits = TypeVar("Bits", int, BitboardArray)
 
 
 def _columns(board_size: int, first: int, last: int) -> int:
-    """The squares of columns `first` to `last`, both included."""
+    """The squares of columns `first` to `last`, inclusive."""
     return sum(1 << (row * board_size + column) for row in range(board_size) for column in range(first, last + 1))
 
 
@@ -41,9 +39,9 @@ Line = tuple[Any, Any, Any]
 class Geometry(NamedTuple):
     """A board's lines and squares, as ints or as zero-dimensional arrays.
 
-    lines: for each of the four lines through a square one step along it, two steps, and the squares
-    that a chain of outflanked discs may use. longest: the most discs that such a chain can have, n
-    - 2.
+    lines: for each of the four lines through a square, one step along it, two steps, and the
+    squares that a chain of outflanked discs may use. full: all squares. longest: the maximum length
+    of such a chain, n - 2.
     """
 
     lines: tuple[Line, ...]
@@ -62,7 +60,7 @@ INT_GEOMETRY: Final = {
 
 
 def _word(value: int) -> BitboardArray:
-    """A zero-dimensional array: NumPy takes it in half the time that it needs to convert an int."""
+    """Return a zero-dimensional array, which NumPy handles in half the time of an int."""
     return np.array(value, dtype=np.uint64)
 
 
@@ -81,7 +79,10 @@ def start_discs(board_size: int) -> tuple[int, int]:
 
 
 def chains(source: Bits, over: Bits, step: Any, two_steps: Any, longest: int) -> tuple[Bits, Bits]:
-    """The squares of `over` in an unbroken row from a square of `source`, one way and the other way along a line."""
+    """Squares of `over` in unbroken chains from a square of `source`, in both directions of a line.
+
+    Returns (up, down): the chains towards higher and towards lower squares.
+    """
     up = over & (source << step)
     up |= over & (up << step)
     down = over & (source >> step)
@@ -98,7 +99,10 @@ def chains(source: Bits, over: Bits, step: Any, two_steps: Any, longest: int) ->
 
 
 def line_moves(own: Bits, opp: Bits, line: Line, longest: int) -> Bits:
-    """Where a chain of `opp` along one line begins at a disc of `own` and ends; the squares may be taken."""
+    """Squares next to the end of a chain of `opp` that begins at a disc of `own`, along one line.
+
+    The squares may be occupied.
+    """
     step, two_steps, passable = line
     up, down = chains(own, opp & passable, step, two_steps, longest)
     squares: Bits = up << step
@@ -107,7 +111,7 @@ def line_moves(own: Bits, opp: Bits, line: Line, longest: int) -> Bits:
 
 
 def line_flips(own: Bits, opp: Bits, move: Bits, line: Line, longest: int) -> Bits:
-    """The discs of `opp` along one line that turn over: a chain turns only where a disc of `own` closes it."""
+    """Discs of `opp` that a move flips along one line: a chain that ends at a disc of `own`."""
     step, two_steps, passable = line
     up, down = chains(move, opp & passable, step, two_steps, longest)
     flipped: Bits = up * ((own & (up << step)) != 0)
@@ -119,7 +123,7 @@ def legal_moves(own: Bits, opp: Bits, n: int) -> Bits:
     """The empty squares where a disc of `own` would outflank at least one disc of `opp`.
 
     own, opp: discs of the side to move and of the other side, on an n x n board; int, or uint64 of
-    any shape. Returns the same type. Nothing is checked.
+    any shape. Returns the same type. The arguments are not checked.
     """
     lines, full, longest = INT_GEOMETRY[n] if isinstance(own, int) else _WORD_GEOMETRY[n]
     moves: Bits = own & opp  # the empty set, of the right type and shape
@@ -130,9 +134,9 @@ def legal_moves(own: Bits, opp: Bits, n: int) -> Bits:
 
 
 def flips(own: Bits, opp: Bits, move: Bits, n: int) -> Bits:
-    """The discs of `opp` that turn over when `own` plays on the square in `move`; empty where the move is illegal.
+    """Discs of `opp` that are flipped if `own` plays on the square `move`; empty if illegal.
 
-    own, opp: as in `legal_moves`. move: one empty square an element, or 0 for none. Returns the
+    own, opp: as in `legal_moves`. move: one empty square per element, or 0 for none. Returns the
     same type.
     """
     lines, _, longest = INT_GEOMETRY[n] if isinstance(own, int) else _WORD_GEOMETRY[n]
@@ -147,11 +151,12 @@ PlayMove = Callable[[int, int, int, int], tuple[int, int, int, int]]
 
 
 def play_move(own: int, opp: int, square: int, n: int) -> tuple[int, int, int, int]:
-    """Play a legal move on one board, and pass for a side that has no move.
+    """Play a legal move on one board, and the pass if it forces one.
 
-    own, opp: discs of the side to move and of the other side. Returns discs of the side to move
-    next and of the other side, the legal moves, and 1 if the side to move has changed, 0 if the
-    same side moves again. Legal moves are 0 only where the game is over. Nothing is checked.
+    own, opp: discs of the side to move and of the other side. Returns the discs of the side to move
+    next and of the other side, the legal moves, and 1 if the side to move has changed or 0 if the
+    same side moves again. The legal moves are 0 only if the game is over. The arguments are not
+    checked.
     """
     placed = 1 << square
     placed |= flips(own, opp, placed, n)
@@ -164,7 +169,7 @@ def play_move(own: int, opp: int, square: int, n: int) -> tuple[int, int, int, i
     return after_own, after_opp, moves, 1
 
 
-# For each byte of a bitboard the squares of each of its values, ascending.
+# For each byte of a bitboard and each value of that byte: the squares, ascending.
 _BYTE_SQUARES: Final = tuple(
     tuple(tuple(first + place for place in range(8) if value >> place & 1) for value in range(256)) for first in range(0, 64, 8)
 )
@@ -186,14 +191,17 @@ def squares_of(bits: int) -> tuple[int, ...]:
 
 
 def popcount(bits: BitboardArray) -> npt.NDArray[np.uint8]:
-    """The number of squares in each element of `bits`, uint64 of one or more axes. For an int use `int.bit_count`."""
+    """Number of squares in each element of `bits`.
+
+    bits: uint64 of one or more axes. For an int use `int.bit_count`.
+    """
     numpy_1 = not hasattr(np, "bitwise_count")
     counts: npt.NDArray[np.uint8] = (_byte_prefix_counts(bits) >> 56).astype(np.uint8) if numpy_1 else np.bitwise_count(bits)
     return counts
 
 
 def _byte_prefix_counts(bits: BitboardArray) -> BitboardArray:
-    """Byte `i` of the result is the number of squares in bytes 0 to `i`; the last byte is the whole count."""
+    """Byte `i` of the result is the number of squares in bytes 0 to `i`; the last is the total."""
     counts: Any = bits - ((bits >> 1) & 0x5555555555555555)
     counts = (counts & 0x3333333333333333) + ((counts >> 2) & 0x3333333333333333)
     counts = (counts + (counts >> 4)) & 0x0F0F0F0F0F0F0F0F
@@ -201,7 +209,7 @@ def _byte_prefix_counts(bits: BitboardArray) -> BitboardArray:
     return prefix
 
 
-# _NTH_IN_BYTE[rank << 8 | byte]: the place of the set bit number `rank` of `byte`.
+# _NTH_IN_BYTE[rank << 8 | byte]: the position of the set bit with index `rank` in `byte`.
 _NTH_IN_BYTE: Final = np.zeros(8 << 8, dtype=np.uint8)
 for _byte in range(256):
     for _rank, _place in enumerate(place for place in range(8) if _byte >> place & 1):
@@ -209,25 +217,26 @@ for _byte in range(256):
 
 
 def sample_squares(bits: BitboardArray, rng: np.random.Generator) -> npt.NDArray[np.uint8]:
-    """One square of each set, all squares of the set equally likely; 64 for the empty set.
+    """Draw one square of each set, uniformly; 64 for the empty set.
 
-    bits: [B] uint64. Returns [B] uint8. Takes 32 random bits an element, so the chances differ by
-    less than 2**-26.
+    bits: [B] uint64. Returns [B] uint8. Uses 32 random bits per element, so the probabilities
+    differ by less than 2**-26.
     """
     return pick_squares(bits, rng.integers(1 << 32, size=bits.shape, dtype=np.uint32))
 
 
 def pick_squares(bits: BitboardArray, random_words: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint8]:
-    """The square of each set that a random word picks: number `word * size >> 32` of its squares, ascending; 64 for the empty set.
+    """Pick a square of each set by a random word; 64 for the empty set.
 
-    bits: [B] uint64. random_words: [B] uint32. Returns [B] uint8.
+    The square has index `word * size >> 32` in ascending order. bits: [B] uint64. random_words: [B]
+    uint32. Returns [B] uint8.
     """
     prefix = _byte_prefix_counts(bits)
     rank = random_words.astype(np.uint64)
     rank *= prefix >> 56
     rank >>= 32
-    # The top bit of byte i says: the first i + 1 bytes hold no more than `rank` squares. Their
-    # number is the byte to look in.
+    # The top bit of byte i is set if the first i + 1 bytes hold at most `rank` squares. The number
+    # of such bytes is the index of the byte that holds the square.
     before = ((rank * 0x0101010101010101 | 0x8080808080808080) - prefix) & 0x8080808080808080
     before >>= 7
     before *= 0x0101010101010101
@@ -242,21 +251,27 @@ def pick_squares(bits: BitboardArray, random_words: npt.NDArray[np.uint32]) -> n
 
 
 def unpack(bits: BitboardArray, num_squares: int = 64) -> npt.NDArray[np.uint8]:
-    """The sets as 0/1 vectors: bits [B] uint64 to [B, num_squares] uint8."""
+    """Convert sets to 0/1 vectors: bits [B] uint64 to [B, num_squares] uint8."""
     octets = np.ascontiguousarray(bits, dtype="<u8").view(np.uint8)
-    # All in one row, which unpackbits does twice as fast as row by row, and twenty times as fast as
-    # with its `count`.
+    # Flat, because unpackbits is then twice as fast as row by row, and twenty times as fast as with
+    # its argument `count`.
     return np.unpackbits(octets, bitorder="little").reshape(-1, 64)[:, :num_squares]
 
 
 def unpack_contents(own: BitboardArray, opp: BitboardArray, num_squares: int = 64) -> npt.NDArray[np.int8]:
-    """What lies on each square: own, opp [B] uint64 to [B, num_squares] int8, 1 an own disc, -1 the other side's, 0 nothing."""
+    """Signed occupancy of each square: 1 own disc, -1 opponent's disc, 0 empty.
+
+    own, opp: [B] uint64. Returns [B, num_squares] int8.
+    """
     contents: npt.NDArray[np.int8] = unpack(own, num_squares).view(np.int8) - unpack(opp, num_squares).view(np.int8)
     return contents
 
 
 def pack(mask: npt.NDArray[np.generic]) -> BitboardArray:
-    """The sets of the non-zero entries: mask [B, S], S at most 64, to [B] uint64. The inverse of `unpack`."""
+    """Convert each row to the set of its non-zero entries. The inverse of `unpack`.
+
+    mask: [B, S], S at most 64. Returns [B] uint64.
+    """
     octets = np.zeros((len(mask), 8), dtype=np.uint8)
     columns = mask.shape[1]
     if columns % 8:

@@ -1,8 +1,9 @@
-"""Shared behavior of all commands: arguments, one-line errors, exit codes, progress, and output that any terminal can show.
+"""Shared behavior of all commands.
 
-A command's `main` runs inside `command(name)`. Exit codes: 0 success, 1 failure while running (a
-full disk), 2 bad input or a missing extra, 130 Ctrl-C, 141 the reader of the output has gone.
-Standard library only; tqdm draws the progress bars where it is installed.
+Covers arguments, one-line errors, exit codes, progress, and output that any terminal can show. A
+command's `main` runs inside `command(name)`. Exit codes: 0 success, 1 failure while running
+(a full disk), 2 bad input or a missing extra, 130 Ctrl-C, 141 broken pipe (the reader of the output
+is gone). Standard library only; tqdm draws the progress bars if it is installed.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ EXIT_USAGE: Final = 2
 EXIT_INTERRUPTED: Final = 130
 EXIT_BROKEN_PIPE: Final = 141
 
-# The extra of pyproject.toml that installs a library.
+# Extras of pyproject.toml by the library that they install.
 EXTRA_OF: Final = {
     "numba": "fast",
     "pyarrow": "data",
@@ -46,21 +47,27 @@ _PROGRESS_SECONDS: Final = 1.0
 
 
 class CommandError(Exception):
-    """A failure while running that the program expects, such as a training run that diverges: one line, exit code 1."""
+    """An expected failure while running, such as diverging training: one line, exit code 1."""
 
 
 class MissingExtraError(ModuleNotFoundError):
-    """A library that an extra installs is missing. The message names the command that installs it in a clone."""
+    """A library of an extra is missing; the message names the command that installs it."""
 
 
 def missing_extra(library: str, purpose: str = "this") -> MissingExtraError:
-    """The error for a library that is not installed. purpose: what needs it, the subject of the message."""
+    """Return the error for a library that is not installed.
+
+    purpose: what needs the library, the subject of the message.
+    """
     name = library.partition(".")[0]
     return MissingExtraError(f'{purpose} needs {name}; in a clone: pip install -e ".[{EXTRA_OF[name]}]"', name=name)
 
 
 class Parser(argparse.ArgumentParser):
-    """Argument parser whose errors are one line. prog: "python -m " and the module, as a user types it."""
+    """Argument parser with one-line errors.
+
+    prog: "python -m " and the module, as a user types it.
+    """
 
     def error(self, message: str) -> NoReturn:
         """Print one line and exit with code 2."""
@@ -68,7 +75,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def seed(text: str) -> int:
-    """Type of a `--seed` argument: an integer from 0, what NumPy's generators take."""
+    """Type of a `--seed` argument: a non-negative integer, as NumPy's generators take it."""
     try:
         value = int(text)
     except ValueError:
@@ -80,12 +87,13 @@ def seed(text: str) -> int:
 
 @contextmanager
 def command(name: str, *, interrupted: str = "interrupted", note: Callable[[], str] | None = None) -> Iterator[None]:
-    """Run a command: every error that a user can cause ends it with one line on standard error and an exit code, see the module.
+    """Run a command: an error that a user can cause ends it with one line and an exit code.
 
-    name: in front of the message. interrupted: the message after Ctrl-C. note: called after an
-    error or Ctrl-C; its text ends the message, such as where the results so far are. Errors of the
-    program itself (`TypeError`, `AssertionError`) keep their traceback.
-    Raises `SystemExit` in place of the errors.
+    The line goes to standard error; for the exit codes see the module. name: printed before the
+    message. interrupted: the message after Ctrl-C. note: called after an error or Ctrl-C; its text
+    is appended to the message, for example where the results so far are. Errors of the program
+    itself (`TypeError`, `AssertionError`) keep their traceback. Raises `SystemExit` in place of the
+    errors.
     """
     make_output_encodable()
 
@@ -105,7 +113,7 @@ def command(name: str, *, interrupted: str = "interrupted", note: Callable[[], s
 
 
 def exit_code(error: BaseException) -> int | None:
-    """The exit code for an error that a user can cause; None for errors of the program itself."""
+    """Return the exit code for an error that a user can cause; None for errors of the program."""
     if isinstance(error, BrokenPipeError):
         return EXIT_BROKEN_PIPE
     if isinstance(error, KeyboardInterrupt):
@@ -124,7 +132,10 @@ def _is_of_an_extra(error: ModuleNotFoundError) -> bool:
 
 
 def one_line(error: BaseException) -> str:
-    """The message of an error in one line; the name of its type where it has none. A missing library names its extra."""
+    """Return the message of an error in one line, or the name of its type if it is empty.
+
+    The message for a missing library names its extra.
+    """
     if isinstance(error, ModuleNotFoundError) and not isinstance(error, MissingExtraError) and _is_of_an_extra(error):
         return str(missing_extra(str(error.name)))
     if isinstance(error, OSError) and error.strerror and error.filename is not None:
@@ -134,8 +145,7 @@ def one_line(error: BaseException) -> str:
 
 def _exit(name: str, message: str, code: int) -> NoReturn:
     if code == EXIT_BROKEN_PIPE:
-        # Nobody reads the output any more: what is still buffered must not fail again when the
-        # interpreter closes it.
+        # The reader is gone: buffered output must not fail again when the interpreter flushes it.
         with suppress(OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     else:
@@ -145,10 +155,10 @@ def _exit(name: str, message: str, code: int) -> NoReturn:
 
 
 def explain_import_errors() -> None:
-    """Let a command of this process that cannot even be imported end with one line, as `command` does.
+    """Report an import error of a command in one line, as `command` does.
 
-    A package calls this in its `__init__`. It changes nothing unless Python is about to run a
-    module of the package (`python -m`).
+    A package calls this in its `__init__`. It has no effect unless Python is about to run a module
+    of the package (`python -m`).
     """
     if sys.argv[:1] != ["-m"]:  # what Python puts there while it locates the module
         return
@@ -164,7 +174,7 @@ def _explain(kind: type[BaseException], error: BaseException, traceback: Traceba
 
 
 def _running_module() -> str:
-    """The last part of the name of the module that `python -m` runs; for a package, that of the package."""
+    """Return the module that `python -m` runs, without its package; for a package, its name."""
     if sys.argv[0] == "-m":  # the package is being imported, its `__main__` is not yet located
         words = sys.orig_argv
         return words[words.index("-m") + 1].rpartition(".")[2] if "-m" in words[:-1] else "python"
@@ -182,7 +192,10 @@ codecs.register_error("othello_env.ascii", _to_ascii)
 
 
 def make_output_encodable() -> None:
-    """Let standard output and error replace what their encoding does not have, instead of failing: "·" becomes "." in ASCII."""
+    """Replace characters that standard output and error cannot encode, instead of failing.
+
+    For example, "·" becomes "." in ASCII.
+    """
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None and getattr(stream, "errors", None) in ("strict", "surrogateescape", "backslashreplace"):
@@ -191,12 +204,12 @@ def make_output_encodable() -> None:
 
 
 def format_command(*words: str) -> str:
-    """A command line that the user's shell takes apart into these words: quoted for POSIX shells, or for Windows."""
+    """Join words to a command line, quoted for the user's shell (POSIX or Windows)."""
     return subprocess.list2cmdline(words) if os.name == "nt" else shlex.join(words)
 
 
 def python_command(module: str, *arguments: str) -> str:
-    """The command line of a module of this project, with the running interpreter as a user would type it."""
+    """Return the command line that runs a module of this project with this interpreter."""
     executable, here = Path(sys.executable), Path.cwd()
     python = str(executable.relative_to(here)) if executable.is_relative_to(here) else str(executable)
     return format_command(python, "-m", module, *arguments)
@@ -212,8 +225,8 @@ class Progress:
 
     Silent where standard error is neither a terminal nor the output of a notebook cell.
 
-    total: None where it is not known. initial: what was done before. unit: plural noun.
-    description: in front of the line.
+    total: None if it is not known. initial: work done before. unit: plural noun. description: text
+    before the counts.
     """
 
     def __init__(self, total: float | None, *, unit: str, initial: float = 0, description: str = "", leave: bool = False) -> None:
@@ -224,7 +237,7 @@ class Progress:
         self.restart_clock()
 
     def restart_clock(self) -> None:
-        """Estimate speed and time left from the work that follows only. For use after a slow start, such as compilation."""
+        """Estimate speed and time left from the work that follows, as after compilation."""
         self._first, self._started = self.done, time.monotonic()
         if self._bar is not None:
             self._bar.leave = False
@@ -252,7 +265,7 @@ class Progress:
         self.close()
 
     def update(self, amount: float = 1) -> None:
-        """Count more work as done."""
+        """Add completed work."""
         self.done += amount
         if self._bar is not None:
             self._bar.update(amount)
@@ -261,7 +274,7 @@ class Progress:
             print(f"\r{self._line()}", end="", file=sys.stderr, flush=True)  # noqa: T201
 
     def advance(self, done: float, total: float | None = None) -> None:
-        """Count the work up to `done` as done. total: of all work, where it is known only now."""
+        """Set the completed work to `done`. total: of all work, if it is known only now."""
         if total is not None and total != self._total:
             self._total = total
             if self._bar is not None:
@@ -269,13 +282,13 @@ class Progress:
         self.update(done - self.done)
 
     def note(self, text: str) -> None:
-        """Show a text behind the counts from the next update on."""
+        """Show a text after the counts, from the next update on."""
         self._note = text
         if self._bar is not None:
             self._bar.set_postfix_str(text, refresh=False)
 
     def write(self, line: str) -> None:
-        """Print a line to standard output without spoiling the progress line."""
+        """Print a line to standard output without disturbing the progress line."""
         if self._bar is not None:
             self._bar.clear()
             print(line, flush=True)  # noqa: T201
@@ -284,7 +297,7 @@ class Progress:
             print(line, flush=True)  # noqa: T201
 
     def close(self) -> None:
-        """Draw the last state, and stop."""
+        """Draw the final state and stop."""
         if self._bar is not None:
             self._bar.refresh()
             self._bar.close()

@@ -1,12 +1,12 @@
-"""The rules kernel compiled with numba (extra `[fast]`): the same lines of `bitboard`, a few nanoseconds a position.
+"""Rules kernel compiled with numba (extra `[fast]`): `bitboard` at a few nanoseconds per position.
 
 Compiled loops that handle one board at a time (perft, search) call `legal_moves` and `flips`.
-`PositionBatch` calls the loops over arrays, where `backend` chooses them; a large batch is cut into
-parts that run at the same time.
+`PositionBatch` calls the loops over arrays if `backend` selects them; a large batch is split into
+parts that run in parallel.
 
-Compiled code is kept on disk, beside this file or in the user's cache directory, so that only the
-very first use waits for the compiler. The logger "othello_env" says so in one warning, which Python
-prints to standard error by default.
+Compiled code is cached on disk, next to this file or in the user's cache directory, so only the
+very first use waits for the compiler. The logger "othello_env" reports this in one warning, which
+Python prints to standard error by default.
 """
 
 from __future__ import annotations
@@ -42,15 +42,15 @@ if numba.config.DISABLE_JIT:  # type: ignore[attr-defined, unused-ignore]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-# What compiled functions for one board take and return. numba finds the types; these names say what
-# a value is.
+# Argument and return types of compiled functions for one board. numba infers the types; the names
+# say what a value is.
 Word = Any  # uint64: a set of squares
 Square = Any  # int64: the number of a square
 Int = Any  # int64
 Real = Any  # floating point
 Geometry = Any  # what `unpacked` returns
 
-# Rows between two loops over them: few enough that they are still in a core's first-level cache.
+# Rows per block of the loops over arrays: few enough to stay in a core's first-level cache.
 _BLOCK: Final = 1024
 
 _ONE: Final = np.uint64(1)
@@ -59,14 +59,17 @@ _LONGEST: Final = max(INT_GEOMETRY[n].longest for n in BOARD_SIZES)  # long enou
 
 
 class _CompilationNotice(event.Listener):
-    """Logs one line when the first kernel of this process is compiled. kernels: their dispatchers, and whether code can be kept."""
+    """Logs one line when the first kernel of this process is compiled.
+
+    kernels: maps the dispatcher of each kernel to whether its code can be cached on disk.
+    """
 
     def __init__(self) -> None:
         self.kernels: dict[Any, bool] = {}
         self._is_silent = not _speaks_for_its_workers()
 
     def on_start(self, event: event.Event) -> None:
-        """Log the line, unless it has been logged or the function is none of the kernels."""
+        """Log the line, unless it has been logged before or the function is not a kernel."""
         keeps_code = self.kernels.get(event.data["dispatcher"])
         if keeps_code is None or self._is_silent:
             return
@@ -79,7 +82,10 @@ class _CompilationNotice(event.Listener):
 
 
 def _speaks_for_its_workers() -> bool:
-    """Return whether this process is no worker of `multiprocessing`, or the first one: many workers shall not log the same line."""
+    """Return whether this process logs: the main process and the first `multiprocessing` worker do.
+
+    The other workers would only repeat the line.
+    """
     return multiprocessing.parent_process() is None or multiprocessing.current_process().name.endswith("-1")
 
 
@@ -88,10 +94,10 @@ event.register("numba:compile", _notice)  # type: ignore[no-untyped-call, unused
 
 
 def kernel(function: Function, *packages: Path) -> Function:
-    """Compile a function at its first call, to run without the interpreter's lock, and keep the code on disk if there is a place.
+    """Compile a function at its first call, without the GIL, and cache the code on disk if it can.
 
-    Code on disk is compiled again after a change in any source file of `othello_env`, of the
-    package that defines the function, or of the given folders.
+    A change in any source file of `othello_env`, of the package that defines the function, or of
+    the given folders invalidates the cache.
     """
     return _cached(function, *packages, nogil=True)
 
@@ -104,8 +110,8 @@ def _cached(function: Function, *packages: Path, nogil: bool) -> Function:
         _notice.kernels[dispatcher] = False
         return cast("Function", dispatcher)
     _notice.kernels[dispatcher] = True
-    # By itself numba compiles anew when the function's own file has changed, and not when one has
-    # whose functions went into it.
+    # numba itself compiles again only if the function's own file has changed, not if a file has
+    # changed whose functions were inlined.
     folders = Path(__file__).parent, _package_folder(function), *packages
     with suppress(AttributeError):  # the attributes are numba's own and may be named otherwise one day
         index = dispatcher._cache._cache_file
@@ -114,7 +120,7 @@ def _cached(function: Function, *packages: Path, nogil: bool) -> Function:
 
 
 def _package_folder(function: Callable[..., Any]) -> Path:
-    """The folder of the top-level package that defines a function, or that of its file where it is in no package."""
+    """The folder of a function's top-level package; without a package, the folder of its file."""
     file = Path(function.__code__.co_filename)
     return file.parents[max(0, function.__module__.count(".") - 1)]
 
@@ -127,15 +133,15 @@ def _source_stamps(folder: Path) -> tuple[tuple[str, int, int], ...]:
 
 
 def inlined(function: Function) -> Function:
-    """Compile a function that compiled functions call."""
+    """Compile a function to be inlined into the compiled functions that call it."""
     return cast("Function", numba.njit(function, forceinline=True))
 
 
 def compiled_function(function: Function) -> Function:
-    """Compile a function that compiled functions call, and that is too large to be inlined, or calls itself.
+    """Compile a function called by compiled functions that is recursive or too large to be inlined.
 
-    Each of the calls within itself must give it the same types, so no literals: code for several
-    types crashes when it is loaded from the disk (numba 0.68).
+    A recursive call must pass the same types, so no literals: code for several types crashes when
+    it is loaded from the cache (numba 0.68).
     """
     return cast("Function", numba.njit(function))
 
@@ -152,8 +158,8 @@ def _leading_zeros(_context: Any, _bits: Any) -> Any:
     return types.int64(types.uint64), lambda _context, builder, _signature, arguments: builder.ctlz(arguments[0], cgutils.false_bit)
 
 
-# For compiled functions only, of one uint64: the number of squares; the number of the lowest
-# square, 64 where there is none; 63 minus the number of the highest square, 64 where there is none.
+# For compiled functions only, of one uint64. popcount: number of squares. leading_zeros: 63 minus
+# the highest square, 64 for the empty set. lowest_square: 64 for the empty set.
 popcount: Final[Any] = intrinsic(_popcount)
 leading_zeros: Final[Any] = intrinsic(_leading_zeros)
 lowest_square: Final[Any] = intrinsic(_lowest_square)
@@ -162,7 +168,8 @@ for _function in (bitboard.chains, bitboard.line_moves, bitboard.line_flips):
     register_jitable(_function)
 _line_moves, _line_flips = bitboard.line_moves, bitboard.line_flips
 
-# For each board size the four lines' steps, double steps and passable squares, then all squares.
+# Per board size: step, double step and passable squares of each of the four lines, then all
+# squares.
 GEOMETRY: Final = {
     n: np.array([word for line in INT_GEOMETRY[n].lines for word in line] + [INT_GEOMETRY[n].full], dtype=np.uint64) for n in BOARD_SIZES
 }
@@ -170,7 +177,7 @@ GEOMETRY: Final = {
 
 @inlined
 def unpacked(words: BitboardArray) -> Geometry:
-    """What `legal_moves` and `flips` take, from an array of `GEOMETRY`."""
+    """Unpack an array of `GEOMETRY` into the tuple that `legal_moves` and `flips` take."""
     return (
         (words[0], words[1], words[2]),
         (words[3], words[4], words[5]),
@@ -182,7 +189,7 @@ def unpacked(words: BitboardArray) -> Geometry:
 
 @inlined
 def legal_moves(own: Word, opp: Word, geometry: Geometry) -> Word:
-    """As `bitboard.legal_moves`, for one board in a compiled function."""
+    """`bitboard.legal_moves` for one board in a compiled function."""
     row, falling, column, rising, full = geometry
     moves = _line_moves(own, opp, row, _LONGEST) | _line_moves(own, opp, falling, _LONGEST)
     moves |= _line_moves(own, opp, column, _LONGEST) | _line_moves(own, opp, rising, _LONGEST)
@@ -191,7 +198,7 @@ def legal_moves(own: Word, opp: Word, geometry: Geometry) -> Word:
 
 @inlined
 def flips(own: Word, opp: Word, move: Word, geometry: Geometry) -> Word:
-    """As `bitboard.flips`, for one board in a compiled function."""
+    """`bitboard.flips` for one board in a compiled function."""
     row, falling, column, rising, _ = geometry
     flipped = _line_flips(own, opp, move, row, _LONGEST) | _line_flips(own, opp, move, falling, _LONGEST)
     flipped |= _line_flips(own, opp, move, column, _LONGEST) | _line_flips(own, opp, move, rising, _LONGEST)
@@ -200,17 +207,19 @@ def flips(own: Word, opp: Word, move: Word, geometry: Geometry) -> Word:
 
 @inlined
 def place(own: Word, opp: Word, move: Word, flipped: Word) -> tuple[Word, Word]:
-    """Place a disc: (own, opp) afterwards, own being the side that was not to move. flipped: what `flips` returns for the move."""
+    """Place a disc and return (own, opp) from the view of the side that moves next.
+
+    flipped: the result of `flips` for the move.
+    """
     return opp ^ flipped, own | move | flipped
 
 
 @inlined
 def settle(own: Word, opp: Word, geometry: Geometry) -> tuple[Word, Word, Word, bool]:
-    """Decide who moves next, for one board in a compiled function: (own, opp, legal moves, passed).
+    """Resolve a forced pass on one board and return (own, opp, legal moves, passed).
 
-    The side to move passes where it has no legal move and the other side has one; own and opp are
-    then exchanged. The game is over exactly where the legal moves are empty, and then nobody has
-    passed.
+    If the side to move has no legal move and the other side has one, it passes: own and opp are
+    exchanged. The legal moves are empty exactly if the game is over; passed is then False.
     """
     moves = legal_moves(own, opp, geometry)
     if moves == 0:
@@ -236,7 +245,10 @@ _GEOMETRIES: Final = tuple(
 
 
 def compile_play_move() -> PlayMove:
-    """Compile `_play_move` for Python integers. The result is called directly, past numba's dispatch on argument types."""
+    """Compile `_play_move` for Python integers.
+
+    Returns the compiled entry point, which is called without numba's dispatch on argument types.
+    """
     dispatcher: Any = _cached(_play_move, nogil=False)  # a call is shorter than giving up the interpreter's lock
     word: Any = types.uint64
     uniform_tuple: Any = types.UniTuple
@@ -246,14 +258,16 @@ def compile_play_move() -> PlayMove:
     return entry
 
 
-# The loops over arrays. LLVM gives them vector instructions only where everything is inlined,
-# indices begin at zero, and a loop
-# writes to few arrays: hence the small loops over blocks.
+# Loops over arrays. LLVM vectorizes them only if everything is inlined, indices begin at zero, and
+# a loop writes to few arrays: hence the small loops over blocks.
 
 
 @kernel
 def fill_legal_moves(own: BitboardArray, opp: BitboardArray, moves: BitboardArray, words: BitboardArray) -> None:
-    """Write the legal moves of [B] boards into `moves`. words: of `GEOMETRY`, here and below."""
+    """Write the legal moves of [B] boards into `moves`.
+
+    words: an array of `GEOMETRY`, here and below.
+    """
     geometry = unpacked(words)
     for row in range(len(own)):
         moves[row] = legal_moves(own[row], opp[row], geometry)
@@ -269,7 +283,7 @@ def fill_flips(own: BitboardArray, opp: BitboardArray, move: BitboardArray, flip
 
 @kernel
 def count_illegal(legal: BitboardArray, squares: npt.NDArray[np.int64], pass_square: int) -> int:
-    """The number of rows whose square is neither legal nor the pass of a row without a legal square."""
+    """Number of rows with an illegal move; a pass is legal only in rows without a legal square."""
     allowed = 0
     for row in range(len(legal)):
         square = np.uint64(squares[row])
@@ -289,7 +303,7 @@ def advance(
     words: BitboardArray,
     auto_pass: bool,
 ) -> None:
-    """Play a move in each row, in place: what `PositionBatch.step` does once it knows that `count_illegal` is 0."""
+    """Play one move per row, in place, as `PositionBatch.step` does if `count_illegal` is 0."""
     geometry = unpacked(words)
     block_placed = np.empty(_BLOCK, dtype=np.uint64)
     for first in range(0, len(own), _BLOCK):
@@ -321,7 +335,10 @@ def advance(
 
 @kernel
 def sample(bits: BitboardArray, random_words: npt.NDArray[np.uint32], squares: npt.NDArray[np.int64], none: int) -> None:
-    """Write the square that a random word picks from each set into `squares`, as `bitboard.sample_squares`; `none` for empty sets."""
+    """Write one square of each set into `squares`, picked by a random word; `none` for empty sets.
+
+    Picks the same squares as `bitboard.pick_squares`.
+    """
     for row in range(len(bits)):
         rest = bits[row]
         rank = (np.uint64(random_words[row]) * np.uint64(popcount(rest))) >> np.uint64(32)
@@ -347,7 +364,10 @@ def fill_afterstates(
     after_opp: BitboardArray,
     words: BitboardArray,
 ) -> None:
-    """Write the afterstates of all legal moves, sorted by row and square; the arrays have as many entries as there are moves."""
+    """Write the afterstates of all legal moves, sorted by row and square.
+
+    The output arrays have one entry per legal move.
+    """
     geometry = unpacked(words)
     entry = 0
     for row in range(len(own)):
@@ -363,7 +383,10 @@ def fill_afterstates(
 
 @kernel
 def perft(own: int, opp: int, depth: int, pass_is_ply: bool, words: BitboardArray) -> int:
-    """The number of sequences of `depth` plies, as `othello_env.perft`. own, opp: uint64. depth: at least 1."""
+    """Number of move sequences of `depth` plies, see `othello_env.perft`.
+
+    own, opp: uint64. depth: at least 1.
+    """
     return _count(np.uint64(own), np.uint64(opp), depth, pass_is_ply, unpacked(words))
 
 

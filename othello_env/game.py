@@ -14,11 +14,10 @@ from othello_env.errors import IllegalMoveError, RecordFormatError
 from othello_env.position import COLOR_NAMES, Position
 from othello_env.squares import PASS_TOKENS, format_square, parse_square, pass_square
 
-# After this many draws a game of the wanted length that is not over is taken not to exist.
+# Number of draws after which `Game.random` gives up.
 _RANDOM_TRIES: Final = 100
 
-# One piece of a transcript. A hyphen between two squares separates them, one that stands alone is a
-# pass.
+# One token of a transcript. A hyphen between two squares separates them; a hyphen alone is a pass.
 _PIECE: Final = re.compile(
     r"(?P<space>[\s,]+)|(?P<square>[A-Za-z][0-9])"
     rf"|(?P<pass>(?ai:{'|'.join(PASS_TOKENS)})|(?<!\S)-(?!\S))"
@@ -31,8 +30,8 @@ _PIECE: Final = re.compile(
 class Game:
     """A game, finished or not: the start position and the squares of the discs placed, in order.
 
-    Forced passes are not moves here: they follow from the rules. Raises `IllegalMoveError` with the
-    number of the first move that the rules do not allow.
+    Forced passes are not listed as moves: they follow from the rules. Raises `IllegalMoveError`
+    with the number of the first illegal move.
     """
 
     moves: tuple[int, ...] = ()
@@ -40,7 +39,7 @@ class Game:
     _positions: tuple[Position, ...] = field(init=False, compare=False, repr=False)
 
     _repr_svg_: ClassVar[Callable[[Game], str]]
-    """The game as an animation, for notebooks: `rendering.svg`, which depends on this module, puts it here."""
+    """SVG animation of the game for notebooks; `rendering.svg` sets it."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "moves", tuple(map(index, self.moves)))
@@ -56,10 +55,11 @@ class Game:
 
     @classmethod
     def parse(cls, text: str, start: Position | None = None) -> Game:
-        """Read a transcript such as "f5d6c3" or "1. f5 d6 2. c3", in either case, with or without white space and move numbers.
+        """Read a transcript such as "f5d6c3" or "1. f5 d6 2. c3".
 
-        Written passes (see `PASS_TOKENS`) are accepted where a pass is forced or the game is over,
-        and need not be there. Raises `RecordFormatError` with the character for anything else,
+        Case does not matter; white space and move numbers are optional. Written passes
+        (see `PASS_TOKENS`) are accepted where a pass is forced or the game is over, and may be left
+        out. Raises `RecordFormatError` with the character position for anything else, and
         `IllegalMoveError` with the number of the move.
         """
         start = start or Position.start()
@@ -76,10 +76,11 @@ class Game:
 
     @classmethod
     def random(cls, num_plies: int, rng: np.random.Generator, start: Position | None = None) -> Game:
-        """Draw a game of `num_plies` moves, each chosen uniformly among the legal ones, that is not over after them.
+        """Draw a random game of `num_plies` moves after which the game is not over.
 
-        Games that end too early are drawn again. Raises `ValueError` for a negative number, at once
-        for more moves than the board has room for, and where 100 draws are all over too early.
+        Each move is drawn uniformly from the legal ones, and games that end too early are drawn
+        again. Raises `ValueError` for a negative `num_plies`, for more moves than the board has
+        room for, and if 100 draws all end too early.
         """
         num_plies, start = index(num_plies), start or Position.start()
         if num_plies < 0:
@@ -97,13 +98,16 @@ class Game:
         raise ValueError(f"{num_plies} random plies from {start}: the game was over in each of {_RANDOM_TRIES} draws")
 
     def positions(self) -> tuple[Position, ...]:
-        """The position before each move and after the last one, each with forced passes made: one more than there are moves."""
+        """The positions before each move and after the last one, with forced passes resolved.
+
+        There is one more position than moves.
+        """
         return self._positions
 
     def find_unforced_pass(self, squares: Sequence[int]) -> int | None:
-        """Return the index of the first written pass that the rules do not force; None where there is none.
+        """Return the index of the first written pass that the rules do not force, or None.
 
-        squares: the moves of this game with written passes between them. A forced pass may be
+        squares: the moves of this game with the written passes between them. A forced pass may be
         written once or not at all; after the end of the game any number of passes is accepted.
         """
         is_pass = pass_square(self.start.board_size)
@@ -124,17 +128,18 @@ class Game:
         return self._positions[-1]
 
     def __str__(self) -> str:
-        """The transcript that `parse` reads, without passes: "f5d6c3"."""
+        """The transcript that `parse` reads, without passes, such as "f5d6c3"."""
         return "".join(format_square(move, self.start.board_size) for move in self.moves)
 
 
 def parse_transcript(text: str, board_size: int) -> list[tuple[int, int]]:
-    """The squares and passes of a transcript, each with the number of its first character, from 1; nothing is played.
+    """Split a transcript into squares and passes, as pairs (character position from 1, square).
 
-    Move numbers count pairs of moves ("1. f5 d6 2. c3") or single moves ("1. f5 d6 3. c3"); passes
-    may count or not. A comma, or a hyphen between two squares, separates moves; a hyphen alone is a
-    pass. Raises `RecordFormatError` with the character for a number that does not count the moves
-    before it, and for whatever else is neither a square of the board, a pass, nor white space.
+    The moves are not checked against the rules. Move numbers count pairs of moves
+    ("1. f5 d6 2. c3") or single moves ("1. f5 d6 3. c3"), with or without passes. A comma, or a
+    hyphen between two squares, separates moves; a hyphen alone is a pass. Raises
+    `RecordFormatError` with the character position for a move number that does not fit the moves
+    before it, and for text that is not a square of the board, a pass, or white space.
     """
     squares: list[tuple[int, int]] = []
     num_placed, place = 0, 0
@@ -156,10 +161,10 @@ def parse_transcript(text: str, board_size: int) -> list[tuple[int, int]]:
 
 
 def check_move_number(number: int, num_written: int, num_placed: int) -> None:
-    """Raise `RecordFormatError` for a move number that does not count the moves before it.
+    """Raise `RecordFormatError` for a move number that does not fit the moves before it.
 
-    num_written: written moves before it, passes among them. num_placed: moves before it without
-    passes. Files number pairs of moves or single moves, and count passes or not.
+    num_written: number of moves before it, including written passes. num_placed: the same without
+    passes. Files number pairs of moves or single moves, with or without passes.
     """
     due = sorted({num_written // 2 + 1, num_written + 1, num_placed // 2 + 1, num_placed + 1})
     if number not in due:

@@ -35,19 +35,20 @@ if TYPE_CHECKING:
 
 
 class OthelloEnv(gymnasium.Env[Any, Any]):
-    """One learner against an opponent: the learner only ever sees positions in which it is to act, and ends of games.
+    """One learner against an opponent.
 
-    The opponent's moves and everybody's automatic passes happen inside `step` and `reset`, so a
-    side that moves twice in a row needs no attention. A game that the opponent's move ends gives
-    the learner its loss in that same step.
+    The learner only sees positions in which it is to act, and final positions. The opponent's moves
+    and all automatic passes happen inside `step` and `reset`, so a side that moves twice in a row
+    needs no special handling. If the opponent's move ends the game, the learner is rewarded in that
+    same step.
 
     Arguments:
         render_mode: None, "ansi", "rgb_array" or "human".
         opponent: "random" (the default); an agent, an object with `select_moves(positions, rng)`,
             which gets the position as a `PositionBatch` of one; or a function (observation, mask,
-            rng) -> action, which sees what the learner would see in its place. One that fails, or
-            chooses an illegal action, gives an `AgentError`.
-        color: the learner's side: "black", "white", or "random" for one drawn anew for each game.
+            rng) -> action, which gets the observation from its own side. An opponent that raises or
+            chooses an illegal action causes an `AgentError`.
+        color: the learner's side: "black", "white", or "random" for a new draw in each game.
         illegal: effect of an illegal action of the learner: "terminate" the game with -1 (-(n * n)
             with "disc_difference"), "raise" an `IllegalMoveError`, or play a legal one at "random".
         board_size, auto_pass, reward, scoring, channels, dtype, legal_plane, flat: as in
@@ -55,23 +56,25 @@ class OthelloEnv(gymnasium.Env[Any, Any]):
 
     Observation: {"observation": (n, n, 2) int8, "action_mask": (n * n + 1,) int8}, own discs and
     the opponent's; the layout of the planes follows the options. Action: `Discrete(n * n + 1)`,
-    squares row by row, then the pass; an array or tensor with one integer element is an action,
-    too. At the end of a game the mask has its one 1 at the pass.
+    squares row by row, then the pass; an array or tensor with one integer element is accepted, too.
+    At the end of a game the only 1 in the mask is the pass.
 
-    Reward: of the learner. With "outcome" 1.0, -1.0 or 0.0 at the end, with "disc_difference" own
-    discs minus the other's.
+    Reward: the learner's, 0.0 until the game ends; then 1.0, -1.0 or 0.0 with "outcome", own discs
+    minus the opponent's with "disc_difference".
+
     Termination: as soon as neither side can move. The rules never truncate.
 
     Infos: "action_mask", as in the observation; "color", the learner's side, 0 black or 1 white;
-    "ply", number of discs placed since the start position; "illegal", whether the action was.
-    `action_masks()` gives the mask as bool, for Stable-Baselines3.
+    "ply", number of discs placed since the start position; "illegal", True if the action was
+    illegal. `action_masks()` gives the mask as bool, for Stable-Baselines3.
 
     Reset options: those of `othello_v0`, and "color" to override the argument for one game. An
-    unknown key is ignored with a warning. A start position that is over, or whose game ends before
-    the learner's turn, raises `ValueError`: Gymnasium has no way to say so.
+    unknown key is ignored with a warning. If the game is over in the start position or before the
+    learner's first turn, `reset` raises `ValueError`: in Gymnasium it cannot return a finished
+    episode.
 
-    Whatever raises in `step`, `reset` or `set_state`, Ctrl-C included, leaves the environment, its
-    generator included, unchanged.
+    An exception in `step`, `reset` or `set_state`, including Ctrl-C, leaves the environment and its
+    generator unchanged.
     """
 
     metadata: dict[str, Any] = {"render_modes": list(RENDER_MODES), "render_fps": FRAMES_PER_SECOND}  # noqa: RUF012  (Gymnasium's attribute)
@@ -114,7 +117,7 @@ class OthelloEnv(gymnasium.Env[Any, Any]):
 
     @property
     def opponent(self) -> Opponent:
-        """The opponent; a new one may be set at any time."""
+        """The opponent; it can be replaced at any time."""
         return self._opponent
 
     @opponent.setter
@@ -122,7 +125,10 @@ class OthelloEnv(gymnasium.Env[Any, Any]):
         self._opponent = check_opponent(opponent, self.board_size)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Observation, dict[str, Any]]:
-        """Start a game, up to the learner's first turn. seed: of the color, random plies and the opponent. options: see the class."""
+        """Start a game and play up to the learner's first turn.
+
+        seed: seed for the color, the random plies and the opponent. options: see the class.
+        """
         checked = check_reset_options(type(self).__name__, options, (*START_OPTIONS, "color"))
         color = checked.get("color", self._color)
         check_choice("option color", color, get_args(Color))
@@ -138,11 +144,11 @@ class OthelloEnv(gymnasium.Env[Any, Any]):
         return self._enter(game, illegal=False, _np_random=rng, _np_random_seed=rng_seed)
 
     def step(self, action: Any) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
-        """Play the learner's action, and the opponent's until the learner is to move again.
+        """Play the learner's action, then the opponent's moves until the learner is to move again.
 
         Raises `ValueError` after the end of a game, `TypeError` for an action that is not an
-        integer, `IllegalMoveError` as `illegal` says, `AgentError` for the opponent; the
-        environment is unchanged then.
+        integer, `IllegalMoveError` with `illegal="raise"`, and `AgentError` if the opponent fails;
+        the environment is then unchanged.
         """
         game = self._game
         if game.over:
@@ -170,17 +176,17 @@ class OthelloEnv(gymnasium.Env[Any, Any]):
         return _State(position, game.side, move, game.ply + placed, over=position.is_over)
 
     def _let_opponent_move(self, game: _State, rng: np.random.Generator) -> _State:
-        """Return the game when the learner is to move, or it has ended."""
+        """Play the opponent's moves until the learner is to move or the game is over."""
         game = replace(game, over=game.position.is_over)
         while not game.over and game.position.side_to_move != game.side:
             game = self._play(game, choose_move(self._opponent, game.position, rng, layout=self._format, auto_pass=self.auto_pass))
         return game
 
     def _enter(self, game: _State, *, illegal: bool, **changes: Any) -> tuple[Observation, dict[str, Any]]:
-        """Take over a game and return the learner's observation and infos. changes: further new values of attributes.
+        """Set a new game and return the learner's observation and infos.
 
-        All attributes change at once, in one call that Ctrl-C cannot interrupt, after everything
-        that may fail.
+        changes: new values of further attributes. All attributes change at once, in one call that
+        Ctrl-C cannot interrupt, after everything that may fail.
         """
         observation = self._observe(game)
         info = {"action_mask": observation["action_mask"].copy(), "color": game.side, "ply": game.ply, "illegal": illegal}
@@ -190,29 +196,30 @@ class OthelloEnv(gymnasium.Env[Any, Any]):
         return observation, info
 
     def action_masks(self) -> npt.NDArray[np.bool_]:
-        """Return the legal actions as a bool mask, (n * n + 1,), for Stable-Baselines3's MaskablePPO."""
+        """Return the legal actions for Stable-Baselines3's MaskablePPO: (n * n + 1,) bool."""
         return self._observe(self._game)["action_mask"].astype(np.bool_)
 
     def _observe(self, game: _State) -> Observation:
         return self._format.observe(game.position, game.side, to_act=True, over=game.over)
 
     def get_state(self) -> dict[str, Any]:
-        """Return the game and the state of the generator, for `set_state`. Raises `ValueError` before the first `reset`.
+        """Return the game and the state of the generator, for `set_state`.
 
-        It does not change when the environment goes on, and can be pickled.
+        Later steps do not change the returned dict, and it can be pickled. Raises `ValueError`
+        before the first `reset`.
         """
         if not self._started:
             raise ValueError("get_state() before the first reset()")
         return self._settings() | {"game": self._game, "rng": self.np_random.bit_generator.state}
 
     def _settings(self) -> dict[str, Any]:
-        """The settings of the environment that a state must fit."""
+        """The settings of the environment that a state must match."""
         return {"environment": OthelloEnv.__name__, "board_size": self.board_size, "auto_pass": self.auto_pass}
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Go back to a state of this environment, or of one made alike; it counts as a reset.
+        """Restore a state of an environment with the same settings; it counts as a reset.
 
-        Raises `ValueError` for anything else and changes nothing then.
+        Raises `ValueError` for anything else, without changing anything.
         """
         checked = check_state(state, self._settings(), ("game", "rng"))
         game = checked["game"]
@@ -230,7 +237,11 @@ class OthelloEnv(gymnasium.Env[Any, Any]):
         return twin
 
     def render(self) -> str | Frame | None:
-        """Return the board as `render_mode` asks for it; None in a window, and, with a warning, without a render mode."""
+        """Render the board according to `render_mode`.
+
+        Returns the text or the frame; None with "human", and None with a warning without a render
+        mode.
+        """
         return self._renderer.render(self._game.position, self._game.last_move)
 
     def close(self) -> None:
@@ -240,7 +251,11 @@ class OthelloEnv(gymnasium.Env[Any, Any]):
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """A game of the learner. side: the learner's. ply: discs placed. over: by the rules or by an illegal action."""
+    """A game of the learner.
+
+    side: the learner's side. ply: number of discs placed. over: True after the end by the rules or
+    by an illegal action.
+    """
 
     position: Position
     side: int

@@ -1,4 +1,4 @@
-"""Observations: planes, action masks, and their spaces. The one implementation, for all environments and networks."""
+"""Observations for all environments and networks: planes, action masks, and their spaces."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DType = Literal["int8", "uint8", "bool", "float32"]
 
 
 class ObservationOptions(TypedDict, total=False):
-    """The keyword arguments of `ObservationFormat` but for the board size, as all environments take them."""
+    """Keyword arguments of `ObservationFormat` without the board size, for all environments."""
 
     channels: Channels
     dtype: DType
@@ -61,8 +61,8 @@ class ObservationFormat:
         object.__setattr__(self, "_sizes", (n * n, planes * n * n, 3 * n * n // 8 + 1))
         shape = (planes, n, n) if self.channels == "first" else (n, n, planes)
         object.__setattr__(self, "shape", (planes * n * n,) if self.flat else shape)
-        # The source of each number of an observation among the bits of own discs, the other's
-        # discs, squares to play, pass.
+        # For each number of an observation: its index among the bits of own discs, the other's
+        # discs, legal squares and pass.
         by_plane = np.arange(planes * n * n).reshape(planes, n * n)
         order = (by_plane if self.channels == "first" else by_plane.T).ravel()
         object.__setattr__(self, "_order", np.concatenate([order, np.arange(2 * n * n, 3 * n * n + 1)]))
@@ -87,15 +87,15 @@ class ObservationFormat:
         )
 
     def action_space(self) -> spaces.Discrete[Any]:
-        """Return a new space of actions: the squares row by row, then the pass, `Discrete(65)` on 8x8."""
+        """Return a new space of actions: the squares row by row, then the pass; 65 on 8x8."""
         return spaces.Discrete(self.board_size**2 + 1)
 
     def observe(self, position: Position, side: int, *, to_act: bool, over: bool = False) -> Observation:
         """Return one side's observation of one position, in new arrays.
 
-        side: the observing side. to_act: True if this side is to act; the mask of the other is all
+        side: the observing side. to_act: True if this side is to act; otherwise its mask is all
         zero. over: True if the game has ended, by the rules or otherwise. The mask of the side to
-        act is never all zero: where no square is legal, since it must pass or the game is over, the
+        act is never all zero: if no square is legal because it must pass or the game is over, the
         pass is 1.
         """
         squares, mask_start, num_bytes = self._sizes
@@ -110,10 +110,11 @@ class ObservationFormat:
         return {"observation": planes if self.dtype == "int8" else planes.astype(self.dtype), "action_mask": bits[mask_start:]}
 
     def observe_batch(self, own: BitboardArray, opp: BitboardArray, legal_moves: BitboardArray) -> Observation:
-        """Return the observations of the sides to act in B positions, in new arrays: planes [B, ...] and masks [B, n * n + 1].
+        """Return the observations of the sides to act in B positions, in new arrays.
 
-        own, opp: [B] uint64, discs of the observing side and of the other. legal_moves: [B] uint64,
-        squares where it may play; the mask of a row without any has its one 1 at the pass.
+        own, opp: [B] uint64, discs of the observing side and of the other side. legal_moves: [B]
+        uint64, its legal squares; without any, the only 1 in the mask is the pass. Returns planes
+        [B, ...] and masks [B, n * n + 1].
         """
         squares = self.board_size**2
         mask = action_mask(legal_moves, self.board_size)
@@ -132,7 +133,10 @@ class ObservationFormat:
 
 
 def action_mask(legal_moves: BitboardArray, board_size: int) -> npt.NDArray[np.int8]:
-    """Return the action masks of B positions: [B, n * n + 1] int8, 1 for each legal square, or for the pass where no square is legal."""
+    """Return the action masks of B positions: [B, n * n + 1] int8.
+
+    1 for each legal square, or for the pass if no square is legal.
+    """
     squares = board_size**2
     mask = np.empty((len(legal_moves), squares + 1), dtype=np.int8)
     mask[:, :-1] = unpack(legal_moves, squares)
@@ -142,14 +146,20 @@ def action_mask(legal_moves: BitboardArray, board_size: int) -> npt.NDArray[np.i
 
 @lru_cache(maxsize=1)
 def _byte_pairs() -> npt.NDArray[np.void]:
-    """Return, for two bytes of own and other discs, the sixteen numbers of their eight squares: 65,536 entries of 16 bytes."""
+    """Return a table from two bytes (own and other discs) to the 16 numbers of their squares.
+
+    It has 65,536 entries of 16 bytes.
+    """
     octets = np.arange(1 << 16, dtype="<u2").view(np.uint8).reshape(-1, 2)
     bits = np.unpackbits(octets, axis=1, bitorder="little").reshape(-1, 2, 8)
     return np.ascontiguousarray(bits.transpose(0, 2, 1)).reshape(-1, 16).view("V16").ravel()
 
 
 def _side_by_side(own: BitboardArray, opp: BitboardArray) -> npt.NDArray[Any]:
-    """Return the planes of the default layout on 8x8, [B, 64, 2] uint8: looked up, in a third of the time of two strided writes."""
+    """Return the planes of the default layout on 8x8: [B, 64, 2] uint8.
+
+    The table lookup takes a third of the time of two strided writes.
+    """
     octets = np.empty((len(own), 8, 2), dtype=np.uint8)
     octets[..., 0] = np.ascontiguousarray(own, dtype="<u8").view(np.uint8).reshape(-1, 8)
     octets[..., 1] = np.ascontiguousarray(opp, dtype="<u8").view(np.uint8).reshape(-1, 8)
@@ -165,7 +175,10 @@ def state_space(board_size: int) -> spaces.Box:
 
 
 def state_planes(position: Position) -> npt.NDArray[np.int8]:
-    """Return the state seen from neither side: (n, n, 3) int8, black's discs, white's discs, 1 everywhere if black is to move."""
+    """Return the state independent of a side: (n, n, 3) int8.
+
+    The planes are black's discs, white's discs, and 1 everywhere if black is to move.
+    """
     n = position.board_size
     planes = np.empty((n, n, 3), dtype=np.int8)
     planes[..., :2] = _PLAIN[n].observe(position, BLACK, to_act=False)["observation"]

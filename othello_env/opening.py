@@ -1,4 +1,4 @@
-"""Games and openings as text: a transcript such as "f5d6c3", or a position such as "---...--- X"."""
+"""Games and openings as text: a transcript such as "f5d6c3", or a position, "---...--- X"."""
 
 from __future__ import annotations
 
@@ -22,15 +22,16 @@ def parse_game(text: str, *, board_size: int = 8) -> Game:
 
 
 def parse_opening(text: str, *, board_size: int = 8) -> Game:
-    """Read a game as `parse_game` does. Raises `RecordFormatError` where the game is over, too."""
+    """Read a game as `parse_game` does, but raise `RecordFormatError` if the game is over."""
     return _check_running(parse_game(text, board_size=board_size))
 
 
 def opening_position(opening: Position | str, *, board_size: int = 8, auto_pass: bool = True) -> Position:
-    """Return the position in which games start. opening: a position, or text for `parse_opening`.
+    """Return the position in which games start.
 
-    auto_pass: whether a pass that is forced in the end is made; a pass that a transcript ends with
-    is made in any case. Raises `RecordFormatError` and `IllegalMoveError` as `parse_opening` does.
+    opening: a position, or text for `parse_opening`. auto_pass: True to play a pass that is forced
+    at the end; a pass written at the end of a transcript is always played. Raises
+    `RecordFormatError` and `IllegalMoveError` as `parse_opening` does.
     """
     if isinstance(opening, Position):
         game, ends_with_pass = _check_running(_check_board(Game((), opening), board_size)), False
@@ -40,10 +41,13 @@ def opening_position(opening: Position | str, *, board_size: int = 8, auto_pass:
 
 
 def final_position(game: Game, *, auto_pass: bool) -> Position:
-    """Return the position after a game. auto_pass: whether a pass that is forced in the end is made, as `Game.final` does."""
+    """Return the position after a game.
+
+    auto_pass: True to play a pass that is forced at the end, as `Game.final` does.
+    """
     if auto_pass:
         return game.final
-    # A game makes forced passes: the last move once more, without the pass that it may force.
+    # A game resolves forced passes: replay the last move without the pass that it may force.
     return game.positions()[-2].play(game.moves[-1], auto_pass=False) if game.moves else game.start
 
 

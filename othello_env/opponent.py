@@ -1,4 +1,4 @@
-"""Opponents of a learner: the random one, agents, and functions of observations. All but the first are asked as agents are."""
+"""Opponents of a learner: the random opponent, agents, and functions of observations."""
 
 from __future__ import annotations
 
@@ -20,16 +20,19 @@ if TYPE_CHECKING:
 RANDOM: Final = "random"
 
 ObservationFunction = Callable[[npt.NDArray[Any], npt.NDArray[np.int8], np.random.Generator], Any]
-"""Function of observations: (planes, mask, rng) -> action; in K games (planes [K, ...], masks [K, A], rng) -> actions [K]."""
+"""Function of observations: (planes, mask, rng) -> action.
+
+In K games: (planes [K, ...], masks [K, A], rng) -> actions [K].
+"""
 
 Opponent = Literal["random"] | Agent | ObservationFunction
 
 
 def check_opponent(opponent: Any, board_size: int) -> Opponent:
-    """Return an opponent, the random one for None.
+    """Return an opponent; None gives the random one.
 
-    Raises `ValueError` for a value that cannot be one, and for an agent that cannot play on this
-    board size.
+    Raises `ValueError` for a value that is not an opponent, and for an agent that cannot play on
+    this board size.
     """
     if opponent is None or (isinstance(opponent, str) and opponent == RANDOM):
         return RANDOM
@@ -47,7 +50,8 @@ def check_opponent(opponent: Any, board_size: int) -> Opponent:
 def choose_moves(opponent: Opponent, positions: PositionBatch, rng: np.random.Generator, *, layout: ObservationFormat) -> Moves:
     """Return an opponent's moves in K positions: [K] int64, all of them legal.
 
-    layout: of the observations that a function gets. Raises `AgentError`.
+    layout: format of the observations that a function gets. Raises `AgentError` if the opponent
+    fails.
     """
     if isinstance(opponent, str):
         return positions.sample_moves(rng)
@@ -56,9 +60,10 @@ def choose_moves(opponent: Opponent, positions: PositionBatch, rng: np.random.Ge
 
 
 def choose_move(opponent: Opponent, position: Position, rng: np.random.Generator, *, layout: ObservationFormat, auto_pass: bool) -> int:
-    """Return an opponent's legal move in one position that is not over; a function gets one observation, without a batch axis.
+    """Return an opponent's legal move in one position that is not over.
 
-    Raises `AgentError`.
+    A function gets one observation, without a batch axis. Raises `AgentError` if the opponent
+    fails.
     """
     if isinstance(opponent, str):
         legal = position.legal_squares()
@@ -82,14 +87,14 @@ def _is_agent(opponent: Any) -> TypeIs[Agent]:
 
 @dataclass(frozen=True, slots=True)
 class _FunctionAgent:
-    """Agent that asks a function of observations."""
+    """Agent that calls a function of observations."""
 
     function: ObservationFunction
     layout: ObservationFormat
 
     @property
     def name(self) -> str:
-        """The function's name, or that of its type."""
+        """Name of the function or of its type."""
         return _function_name(self.function)
 
     def select_moves(self, positions: PositionBatch, rng: np.random.Generator) -> Any:

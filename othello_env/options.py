@@ -1,4 +1,4 @@
-"""Option values of the environments: their checks, and the start position that reset options describe."""
+"""Option values of the environments: checks, and the start position that reset options give."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def check_switch(name: str, value: object) -> bool:
 
 
 def check_count(name: str, value: Any, least: int) -> int:
-    """Return an integer of at least `least` as an int, or raise `ValueError` for anything else."""
+    """Return an integer of at least `least` as an int; raise `ValueError` for anything else."""
     try:
         count = least - 1 if isinstance(value, bool) else index(value)
     except TypeError:
@@ -49,10 +49,11 @@ def check_count(name: str, value: Any, least: int) -> int:
 
 
 def check_arguments(name: str, function: Callable[..., Any], given: Mapping[str, Any], accepted: Any) -> None:
-    """Raise `TypeError` for a keyword argument that does not exist, naming the nearest one that does.
+    """Raise `TypeError` for an unknown keyword argument, with the most similar known one.
 
-    name: of what was called, for the message. function: has the named parameters. given: the
-    keyword arguments that its `**` parameter caught. accepted: the `TypedDict` of that parameter.
+    name: name of the callable, for the message. function: the callable with the named parameters.
+    given: the keyword arguments that its `**` parameter caught. accepted: the `TypedDict` of that
+    parameter.
     """
     caught = accepted.__required_keys__ | accepted.__optional_keys__
     unknown = [argument for argument in given if argument not in caught]
@@ -62,10 +63,10 @@ def check_arguments(name: str, function: Callable[..., Any], given: Mapping[str,
 
 
 def check_reset_options(name: str, options: object, known: tuple[str, ...]) -> Mapping[str, Any]:
-    """Return reset options as a mapping, an empty one for None. Raises `ValueError` for what is not a mapping.
+    """Return reset options as a mapping, empty for None; `ValueError` for anything else.
 
-    Warns of keys that are not in `known`: they have no effect. name: of the environment, for the
-    warning.
+    Warns about keys that are not in `known`: they have no effect. name: name of the environment,
+    for the warning.
     """
     if options is None:
         return {}
@@ -78,20 +79,19 @@ def check_reset_options(name: str, options: object, known: tuple[str, ...]) -> M
 
 
 def _nearest(name: str, names: Sequence[str]) -> str:
-    """The end of a message about an unknown name: the most similar one, if any, and all that exist."""
+    """Format the end of a message about an unknown name: the most similar name, and all names."""
     similar = difflib.get_close_matches(name, names, 1)
     question = f"; did you mean {similar[0]!r}?" if similar else ";"
     return f"{question} expected one of {', '.join(names)}"
 
 
 def start_position(options: Mapping[str, Any], rng: np.random.Generator, *, board_size: int, auto_pass: bool) -> Position:
-    """Return the position that reset options lead to: "position", then "moves", then "random_plies".
+    """Return the position that reset options give: "position", "moves", then "random_plies".
 
-    position: a `Position` or its text. moves: a transcript, or squares as numbers or names. Forced
-    passes may be written or left out.
-    random_plies: number of random moves, drawn from `rng` until the game is not over after them.
-    auto_pass: whether a pass that is forced at the end is made, too. Raises `ValueError` for a bad
-    value.
+    position: a `Position` or its text. moves: a transcript, or squares as numbers or names; forced
+    passes may be written or left out. random_plies: number of random moves, drawn from `rng` until
+    the game is not over after them. auto_pass: True to play a pass that is forced at the end, too.
+    Raises `ValueError` for an invalid value.
     """
     position = _read_position(options.get("position"), board_size)
     for number, move in enumerate(_read_moves(options.get("moves"), board_size), 1):
@@ -110,7 +110,7 @@ def start_position(options: Mapping[str, Any], rng: np.random.Generator, *, boar
 
 
 def _read_position(position: Any, board_size: int) -> Position:
-    """The position of the option "position"; the start position for None."""
+    """Read the option "position"; None gives the start position."""
     if position is None:
         return Position.start(board_size)
     if isinstance(position, str):
@@ -123,7 +123,7 @@ def _read_position(position: Any, board_size: int) -> Position:
 
 
 def _read_moves(moves: Any, board_size: int) -> list[int]:
-    """The squares and passes of the option "moves"."""
+    """Return the squares and passes of the option "moves"."""
     if moves is None:
         return []
     if isinstance(moves, str):

@@ -1,4 +1,7 @@
-"""Version 0 of the environment: `env`, with the guards that PettingZoo's board games have, and `raw_env`, without them."""
+"""Version 0 of the environment.
+
+`env` has the checks of PettingZoo's board games; `raw_env` is without them.
+"""
 
 from othello_env.aec_env import env, raw_env
 

@@ -18,7 +18,7 @@ COLOR_NAMES: Final = ("black", "white")
 
 Scoring = Literal["discs", "empties_to_winner"]
 
-# What people and programs write for the contents of a square and for the side to move.
+# Characters in use for the contents of a square and for the side to move.
 _BLACK_SIGNS: Final = "Xx*Bb●"
 _WHITE_SIGNS: Final = "OoWw○"
 _EMPTY_SIGNS: Final = "-._·"
@@ -32,15 +32,17 @@ def check_scoring(scoring: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """An Othello position; immutable, hashable, and equal where discs, side to move and board size are equal.
+    """Immutable, hashable Othello position.
+
+    Positions are equal if their discs, side to move and board size are equal.
 
     own, opp: bitboards of the side to move and of the other side (bit s = square s, a1 = 0).
     side_to_move: `BLACK` (0) or `WHITE` (1). board_size: 4, 6 or 8. Raises `ValueError` for discs
-    that overlap or lie outside the board, `TypeError` for what is no integer.
+    that overlap or lie outside the board, and `TypeError` for values that are not integers.
 
-    A position may be one in which the side to move has no move: either the game is over
-    (`is_over`), or a pass is forced (`must_pass`). `play` takes care of passes by itself, so such
-    positions come only from outside, or from `auto_pass=False`.
+    The side to move may have no legal move: then either the game is over (`is_over`) or a pass is
+    forced (`must_pass`). `play` resolves forced passes, so positions with a forced pass come only
+    from outside or from `auto_pass=False`.
     """
 
     own: int
@@ -48,10 +50,10 @@ class Position:
     side_to_move: int = BLACK
     board_size: int = 8
     legal_moves: int = field(init=False, compare=False, repr=False)
-    """The squares where the side to move may place a disc, as a bitboard; 0 where it must pass or the game is over."""
+    """Legal squares of the side to move, as a bitboard; 0 if it must pass or the game is over."""
 
     _repr_svg_: ClassVar[Callable[[Position], str]]
-    """The board as a picture, for notebooks: `rendering.svg`, which depends on this module, puts it here."""
+    """SVG picture of the board for notebooks; `rendering.svg` sets it."""
 
     def __post_init__(self) -> None:
         own, opp, side, n = self.own, self.opp, self.side_to_move, self.board_size
@@ -81,12 +83,11 @@ class Position:
 
     @classmethod
     def parse(cls, text: str) -> Position:
-        """Read a position: one sign a square from a1 row by row, then the side to move, as in `"---...--- X"`.
+        """Read a position such as `"---...--- X"`: squares row by row from a1, side to move.
 
         Black is any of `X x * B b ●`, white `O o W w ○`, empty `- . _ ·`; white space is skipped.
-        The board size follows from
-        the number of squares: 16, 36 or 64. Raises `RecordFormatError` with the place of the first
-        sign that does not fit.
+        The board size follows from the number of squares: 16, 36 or 64. Raises `RecordFormatError`
+        with the place of the first character that does not fit.
         """
         signs: list[str] = []
         for place, sign in enumerate(text):
@@ -113,7 +114,7 @@ class Position:
         return cls(own, opp, side_to_move, board_size)
 
     def __str__(self) -> str:
-        """The position in one line that `parse` reads: `X` black, `O` white, `-` empty, then the side to move."""
+        """One line that `parse` reads: `X` black, `O` white, `-` empty, then the side to move."""
         black, white = self.black, self.white
         squares = ("X" if black >> s & 1 else "O" if white >> s & 1 else "-" for s in range(self.board_size**2))
         return f"{''.join(squares)} {'XO'[self.side_to_move]}"
@@ -139,14 +140,17 @@ class Position:
         return self.board_size**2 - (self.own | self.opp).bit_count()
 
     def legal_squares(self) -> tuple[int, ...]:
-        """Return the moves that `play` accepts, ascending: squares; only the pass where it is forced; none where the game is over."""
+        """Return the moves that `play` accepts, in ascending order.
+
+        These are the legal squares, or only the pass if it is forced; none if the game is over.
+        """
         if self.legal_moves:
             return squares_of(self.legal_moves)
         return (pass_square(self.board_size),) if self.must_pass else ()
 
     @property
     def must_pass(self) -> bool:
-        """True if only the other side can move, so that the side to move must pass."""
+        """True if only the other side can move, so that a pass is forced."""
         return not self.legal_moves and bool(legal_moves(self.opp, self.own, self.board_size))
 
     @property
@@ -155,13 +159,13 @@ class Position:
         return not self.legal_moves and not legal_moves(self.opp, self.own, self.board_size)
 
     def play(self, move: SupportsIndex | str, *, auto_pass: bool = True) -> Position:
-        """Return the position after a move of the side to move: a disc placed, all outflanked discs flipped.
+        """Return the position after a disc is placed and all outflanked discs are flipped.
 
-        move: a square number or name. Where the other side then has no move but this side has, the
-        pass happens by itself and this side is to move again; with `auto_pass=False` the other side
-        is to move and must play the pass. Raises `IllegalMoveError` for a move that is not in
-        `legal_squares()`, `RecordFormatError` for a name of no square, `TypeError` for what is
-        neither a name nor an integer.
+        move: a square number or name. If the other side then has no legal move but this side has
+        one, the pass is played automatically and this side is to move again; with `auto_pass=False`
+        the other side is to move and must play the pass. Raises `IllegalMoveError` for a move that
+        is not in `legal_squares()`, `RecordFormatError` for a name that is not a square, and
+        `TypeError` for a value that is neither a name nor an integer.
         """
         n = self.board_size
         square = move if type(move) is int else parse_square(move, n) if isinstance(move, str) else index(move)
@@ -177,7 +181,7 @@ class Position:
         raise IllegalMoveError(self._explain_illegal(square))
 
     def resolve_pass(self) -> Position:
-        """The same position, or, where a pass is forced, the same discs with the other side to move."""
+        """Return this position; if a pass is forced, with the other side to move."""
         return Position(self.opp, self.own, 1 - self.side_to_move, self.board_size) if self.must_pass else self
 
     def _explain_illegal(self, square: int) -> str:
@@ -187,11 +191,11 @@ class Position:
         return f"{name} is illegal for {COLOR_NAMES[self.side_to_move]} in {self}; legal: {legal}"
 
     def score(self, scoring: Scoring) -> int:
-        """Black's discs minus White's, if the game ended here.
+        """Return Black's discs minus White's as if the game ended here.
 
         scoring: "discs" counts the discs on the board; "empties_to_winner" gives the empty squares
-        to the side with more discs (none where they are equal), as the World Othello Federation,
-        WTHOR and Edax do.
+        to the side with more discs (to neither if equal), as the World Othello Federation, WTHOR
+        and Edax do.
         """
         check_scoring(scoring)
         black, white = self.discs
@@ -202,7 +206,10 @@ class Position:
 
     @property
     def outcome(self) -> int:
-        """The result of a game that is over, from Black's view: +1, 0 or -1. Raises `ValueError` while it is running."""
+        """Result of a finished game from Black's view: +1, 0 or -1.
+
+        Raises `ValueError` if the game is not over.
+        """
         if not self.is_over:
             raise ValueError(f"the game is not over in {self}")
         difference = self.score("discs")
@@ -210,14 +217,14 @@ class Position:
 
 
 _new = Position.__new__
-# Slots are set past the frozen dataclass's own check, which would refuse it.
+# Setters of the slots, because the frozen dataclass rejects assignment.
 _set_own, _set_opp, _set_side, _set_size, _set_moves = (
     getattr(Position, name).__set__ for name in ("own", "opp", "side_to_move", "board_size", "legal_moves")
 )
 
 
 def _trusted(own: int, opp: int, side_to_move: int, board_size: int, moves: int) -> Position:
-    """A position from values that are known to fit each other: nothing is checked, no legal moves are generated."""
+    """Return a position of consistent values, without checks and without generating legal moves."""
     position = _new(Position)
     _set_own(position, own)
     _set_opp(position, opp)

@@ -1,4 +1,4 @@
-"""Ids of the environments in the registries of Gymnasium and PettingZoo (which has one since 1.27)."""
+"""Ids of the environments in the registries of Gymnasium and PettingZoo (from version 1.27 on)."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import pettingzoo
 def register() -> None:
     """Register the ids that are not registered yet; `import othello_env` calls this.
 
-    Gymnasium: "othello_env/Othello-v0", one learner against an opponent, alone and as a vector;
-    "othello_env/OthelloSelfPlay-v0", a vector only. A process that has not imported the package,
-    such as a worker that was spawned, makes them by ids with the module in
-    front: "othello_env:othello_env/Othello-v0". PettingZoo: "othello_env/othello-v0"; it has no
-    such ids, so `pettingzoo.make` needs the import.
+    Gymnasium: "othello_env/Othello-v0", one learner against an opponent, as a single and as a
+    vector environment; "othello_env/OthelloSelfPlay-v0", a vector environment only. A process that
+    has not imported the package, such as a spawned worker, needs the module in front of the id:
+    "othello_env:othello_env/Othello-v0". PettingZoo: "othello_env/othello-v0"; its ids cannot name
+    a module, so import the package before `pettingzoo.make`.
     """
     if "othello_env/Othello-v0" not in gymnasium.registry:
         gymnasium.register(

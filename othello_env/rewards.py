@@ -1,4 +1,4 @@
-"""Rewards of a finished game, from Black's view; White gets the negative."""
+"""Rewards of finished games, from Black's view; White gets the negative."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ RewardFunction = Callable[[Position], float]
 
 
 def outcome(position: Position) -> float:
-    """+1.0 where Black has won, -1.0 where White has, 0.0 for a draw."""
+    """+1.0 if Black has won, -1.0 if White has won, 0.0 for a draw."""
     return float(position.outcome)
 
 
@@ -26,7 +26,7 @@ def disc_difference_by_discs(position: Position) -> float:
 
 
 def disc_difference_by_empties_to_winner(position: Position) -> float:
-    """Black's discs minus White's, where the empty squares count for the winner."""
+    """Black's discs minus White's, with the empty squares counted for the winner."""
     return float(position.score("empties_to_winner"))
 
 
@@ -37,7 +37,7 @@ _DISC_DIFFERENCE: Final[dict[str, RewardFunction]] = {
 
 
 def reward_function(reward: Reward | RewardFunction, scoring: Scoring) -> RewardFunction:
-    """Return the function that the two option values stand for. Raises `ValueError` for an unknown one."""
+    """Return the reward function for the two option values, or raise `ValueError`."""
     check_scoring(scoring)
     if callable(reward):
         return reward
@@ -47,16 +47,19 @@ def reward_function(reward: Reward | RewardFunction, scoring: Scoring) -> Reward
 
 
 def illegal_move_reward(reward: Reward | RewardFunction, board_size: int) -> float:
-    """Return the reward of an illegal move that ends the game: with the two named rewards that of the worst defeat.
+    """Return the reward of an illegal move that ends the game.
 
-    -1.0, as PettingZoo's board games have it, also with a function of yours; -(n * n) with
-    "disc_difference".
+    It is that of the worst loss: -(n * n) with "disc_difference", otherwise -1.0 as in PettingZoo's
+    board games, also with a custom reward function.
     """
     return -float(board_size**2) if reward == "disc_difference" else -1.0
 
 
 def batch_rewards(positions: PositionBatch, reward: Reward | RewardFunction, scoring: Scoring) -> npt.NDArray[np.float32]:
-    """Black's rewards in games that are over: [B] float32. reward, scoring: as the environments take them."""
+    """Black's rewards in finished games: [B] float32.
+
+    reward, scoring: as the environments take them.
+    """
     if callable(reward):
         return np.array([reward(position) for position in positions], dtype=np.float32)
     return positions.outcome if reward == "outcome" else positions.score(scoring).astype(np.float32)

@@ -19,7 +19,7 @@ PASS_TOKENS: Final = ("pass", "pa", "ps", "pp", "--", "@@@@", "@@")
 
 
 def check_board_size(board_size: SupportsIndex) -> int:
-    """Return `board_size` as an int, or raise `ValueError` where the rules kernel has no such board."""
+    """Return `board_size` as an int; raise `ValueError` if it is not 4, 6 or 8."""
     try:
         size = index(board_size)
     except TypeError:
@@ -30,12 +30,15 @@ def check_board_size(board_size: SupportsIndex) -> int:
 
 
 def pass_square(board_size: int) -> int:
-    """The number that stands for a pass: one past the last square."""
+    """The number of the pass: one past the last square."""
     return board_size * board_size
 
 
 def format_square(square: int, board_size: int = 8) -> str:
-    """The name of a square, such as "d3"; "pass" for the pass. Raises `ValueError` for any other number."""
+    """Return the name of a square, such as "d3", or "pass" for the pass.
+
+    Raises `ValueError` for any other number.
+    """
     if square == pass_square(board_size):
         return "pass"
     if not 0 <= square < pass_square(board_size):
@@ -45,9 +48,10 @@ def format_square(square: int, board_size: int = 8) -> str:
 
 
 def parse_square(name: str, board_size: int = 8) -> int:
-    """The number of a square from its name in either case; all of `PASS_TOKENS` give the pass.
+    """Return the number of a square from its name, in either case.
 
-    Raises `RecordFormatError` for anything that names no square of the board.
+    All of `PASS_TOKENS` give the pass. Raises `RecordFormatError` for a name that is not a square
+    of the board.
     """
     text = name.strip().lower()
     if text in PASS_TOKENS:
@@ -62,9 +66,10 @@ def parse_square(name: str, board_size: int = 8) -> int:
 
 
 def read_action(action: Any) -> int:
-    """Return an action as a plain int: from an integer of any type, or an array or tensor with one integer element.
+    """Return an action as an int.
 
-    Raises `TypeError` for anything else, bools and floats included. The range is not checked.
+    Accepts an integer of any type, or an array or tensor with one integer element. Raises
+    `TypeError` for anything else, including bools and floats. The range is not checked.
     """
     if type(action) is int:
         return action

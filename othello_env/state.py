@@ -1,4 +1,4 @@
-"""Saved states of environments: their checks, and random generators to save and to restore."""
+"""Saved states of environments: checks, and saving and restoring of random generators."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import numpy as np
 
 
 def check_state(state: object, settings: Mapping[str, Any], keys: Iterable[str]) -> Mapping[str, Any]:
-    """Return a saved state that has all `keys` and agrees with the settings of the environment, or raise `ValueError`.
+    """Return a saved state that has all `keys` and matches the settings, or raise `ValueError`.
 
-    settings: what the state must hold unchanged, by key.
+    settings: values that the state must have, by key.
     """
     if not isinstance(state, Mapping):
         raise ValueError(f"state {' '.join(repr(state).split())}: expected a state from get_state()")
@@ -26,14 +26,15 @@ def check_state(state: object, settings: Mapping[str, Any], keys: Iterable[str])
 
 
 def copy_generator(rng: np.random.Generator) -> np.random.Generator:
-    """Return an independent generator in the same state, in a fraction of the time that `copy.deepcopy` takes."""
+    """Return an independent generator in the same state, much faster than `copy.deepcopy`."""
     return _generator(type(rng.bit_generator), rng.bit_generator.state, rng)
 
 
 def restore_generator(state: Any, replaced: np.random.Generator | None) -> np.random.Generator:
-    """Return a new generator in a saved `bit_generator.state`. Raises `ValueError` for anything else.
+    """Return a new generator in a saved `bit_generator.state`, or raise `ValueError`.
 
-    replaced: the generator whose place it takes, if any; `spawn` goes on from that one's seeds.
+    replaced: the generator that it replaces, if any; `spawn` continues from that one's seed
+    sequence.
     """
     try:
         kinds = {kind.__name__: kind for kind in np.random.BitGenerator.__subclasses__()}

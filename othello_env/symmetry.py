@@ -1,8 +1,8 @@
 """The eight symmetries of the board, on squares, bitboards, positions and policies.
 
-A symmetry is a number from 0 to 7 whose bits say what is done, in this order: bit 2 transposes (a2
-<-> b1), bit 1 mirrors top to bottom (a1 <-> a8), bit 0 mirrors left to right (a1 <-> h1). 0 is the
-identity. The start position is mapped to itself by 0, 3, 4 and 7; the other four exchange its
+A symmetry is a number from 0 to 7. Its bits are applied in this order: bit 2 transposes
+(a2 <-> b1), bit 1 mirrors top to bottom (a1 <-> a8), bit 0 mirrors left to right (a1 <-> h1). 0 is
+the identity. Symmetries 0, 3, 4 and 7 map the start position to itself; the other four exchange its
 colors.
 """
 
@@ -31,7 +31,7 @@ def _transform_square(square: int, symmetry: int, n: int) -> int:
     return row * n + column
 
 
-# _TARGETS[n][symmetry, square]: the square to which it goes; the pass stays.
+# _TARGETS[n][symmetry, square]: the square to which it is mapped; the pass is mapped to itself.
 _TARGETS: Final = {
     n: np.array([[*(_transform_square(s, symmetry, n) for s in range(n * n)), n * n] for symmetry in range(NUM_SYMMETRIES)])
     for n in BOARD_SIZES
@@ -45,25 +45,31 @@ def _check(symmetry: int) -> None:
 
 
 def inverse(symmetry: int) -> int:
-    """The symmetry that undoes `symmetry`: itself, but for the two quarter turns, which undo each other."""
+    """Return the inverse: the symmetry itself, except for the quarter turns 5 and 6."""
     _check(symmetry)
     return {5: 6, 6: 5}.get(symmetry, symmetry)
 
 
 def transform_square(square: int, symmetry: int, board_size: int = 8) -> int:
-    """Return the square to which a square goes; the pass stays. Raises `ValueError` for an unknown symmetry, as all functions here do."""
+    """Return the square to which a square is mapped; the pass is mapped to itself.
+
+    Raises `ValueError` for an unknown symmetry, as all functions here do.
+    """
     _check(symmetry)
     return int(_TARGETS[board_size][symmetry, square])
 
 
 def transform_policy(policy: npt.NDArray[Any], symmetry: int, board_size: int = 8) -> npt.NDArray[Any]:
-    """The policy (or mask) of the transformed position. policy: [..., A] with the pass last. Returns a new array."""
+    """Return the policy (or mask) of the transformed position, in a new array.
+
+    policy: [..., A], the pass last.
+    """
     _check(symmetry)
     return policy[..., _SOURCES[board_size][symmetry]]
 
 
 def _displacements(symmetry: int, n: int) -> tuple[tuple[int, int], ...]:
-    """The squares that move equally far, as (distance, set of squares)."""
+    """The squares grouped by how far they move, as (distance, set of squares)."""
     sets: dict[int, int] = {}
     for square in range(n * n):
         distance = transform_square(square, symmetry, n) - square
@@ -75,7 +81,7 @@ _GENERATORS: Final = {n: tuple((bit, _displacements(bit, n)) for bit in (4, 2, 1
 
 
 def transform(bits: Bits, symmetry: int, board_size: int = 8) -> Bits:
-    """The transformed set of squares: int, or uint64 of one or more axes."""
+    """Return the transformed set of squares. bits: int, or uint64 of one or more axes."""
     _check(symmetry)
     for bit, displacements in _GENERATORS[board_size]:
         if symmetry & bit:
@@ -87,6 +93,6 @@ def transform(bits: Bits, symmetry: int, board_size: int = 8) -> Bits:
 
 
 def transform_position(position: Position, symmetry: int) -> Position:
-    """The transformed position; the same side is to move."""
+    """Return the transformed position, with the same side to move."""
     n = position.board_size
     return Position(transform(position.own, symmetry, n), transform(position.opp, symmetry, n), position.side_to_move, n)

@@ -1,4 +1,4 @@
-"""Batched games as Gymnasium vector environments: self-play, and one learner against an opponent."""
+"""Batched games as Gymnasium vector environments: self-play, and one learner with an opponent."""
 
 from __future__ import annotations
 
@@ -58,18 +58,18 @@ class VectorOptions(ObservationOptions, total=False):
 
 
 RENDER_MODES: Final = ("ansi",)
-# What changes while games are played: the arrays, and the rest.
+# Attributes that change while games are played: the arrays by their key in a state, then all.
 _ARRAYS: Final = {"plies": "_plies", "waiting_mask": "_waiting_mask", "forfeited_mask": "_forfeited_mask", "colors": "_colors"}
 _STATE: Final = ("_positions", *_ARRAYS.values(), "_np_random", "_np_random_seed", "_started")
-# After this many draws a start from which the game goes on is taken not to exist.
+# Number of draws after which the search for a start position that is not over gives up.
 _TRIES: Final = 100
 
 
 def sample_legal(mask: npt.NDArray[Any], rng: np.random.Generator) -> npt.NDArray[np.int64]:
     """Draw an action for each row of a mask, uniformly among those that it allows.
 
-    mask: [N, A] of 0 and 1, the pass last; as in the observations. Returns [N] int64. The batched
-    form of `Discrete.sample(mask)`. A row with no square allowed gives the pass.
+    mask: [N, A] of 0 and 1, the pass last, as in the observations. Returns [N] int64. Batched form
+    of `Discrete.sample(mask)`. A row without an allowed square gives the pass.
     """
     num_squares = mask.shape[1] - 1
     return sample_moves(pack(mask[:, :num_squares]), num_squares, rng)
@@ -77,7 +77,10 @@ def sample_legal(mask: npt.NDArray[Any], rng: np.random.Generator) -> npt.NDArra
 
 @dataclass(frozen=True, slots=True)
 class _Moved:
-    """Effects of one step of all games, [N] each: mover int8, the side to move before; playing, illegal, forfeited, passed bool."""
+    """Effects of one step on all games, [N] each.
+
+    mover: int8, the side to move before the step. playing, illegal, forfeited, passed: bool.
+    """
 
     mover: npt.NDArray[np.int8]
     playing: npt.NDArray[np.bool_]
@@ -87,14 +90,14 @@ class _Moved:
 
 
 class _GamesEnv(VectorEnv[Observation, npt.ArrayLike, npt.NDArray[Any]]):
-    """Base of both environments: N games, how they start, move, end, are seen and saved.
+    """Base of both vector environments: start, moves, end, observations and state of N games.
 
     _waiting_mask: [N] bool, games that have ended and not been reset. _forfeited_mask: [N] bool,
     those of them that an illegal action ended. _plies: [N] int64, discs placed since the start
-    position. _colors: [N] int8, the learner's sides, if there is one.
+    position. _colors: [N] int8, the learner's sides, if there is a learner.
 
     `step` and `reset` play on a draft of the environment, with its own copy of the state, and swap
-    that state in at the end: whatever raises, Ctrl-C included, leaves the environment unchanged.
+    that state in at the end: an exception, including Ctrl-C, leaves the environment unchanged.
     """
 
     metadata: dict[str, Any] = {  # noqa: RUF012  (Gymnasium's attribute)
@@ -157,7 +160,10 @@ class _GamesEnv(VectorEnv[Observation, npt.ArrayLike, npt.NDArray[Any]]):
 
     @property
     def positions(self) -> PositionBatch:
-        """The current positions of all games, not to be changed; the next `step` or `reset` replaces them by new ones."""
+        """The current positions of all games, not to be modified.
+
+        The next `step` or `reset` replaces the batch by a new one.
+        """
         return self._positions
 
     def _draft(self) -> Self:
@@ -177,13 +183,13 @@ class _GamesEnv(VectorEnv[Observation, npt.ArrayLike, npt.NDArray[Any]]):
 
     @property
     def _rng(self) -> np.random.Generator:
-        """The generator of a draft, a copy from the first use on: most steps of self-play draw nothing."""
+        """The generator of a draft, copied on first use: most steps of self-play draw nothing."""
         if not self._drawn:
             self._np_random, self._drawn = copy_generator(self.np_random), True
         return self.np_random
 
     def _begin(self, seed: int | Sequence[int] | None, options: dict[str, Any] | None) -> None:
-        """Do what a reset asks for, on a draft."""
+        """Perform a reset on a draft."""
         rows = self._reset_rows(options)
         if isinstance(seed, Sequence) and not isinstance(seed, str) and all(isinstance(part, (int, np.integer)) for part in seed):
             self._np_random, self._np_random_seed = np.random.default_rng(list(seed)), -1
@@ -209,7 +215,10 @@ class _GamesEnv(VectorEnv[Observation, npt.ArrayLike, npt.NDArray[Any]]):
         return np.flatnonzero(mask)
 
     def _restart(self, rows: npt.NDArray[np.int64]) -> None:
-        """Begin new games in the given rows. Raises `ValueError` where the games are always over after the random plies."""
+        """Start new games in the given rows.
+
+        Raises `ValueError` if the games are always over after the random plies.
+        """
         if len(self._openings) == 1:
             starts = self._openings.take(np.zeros(len(rows), dtype=np.int64))
         else:
@@ -231,10 +240,10 @@ class _GamesEnv(VectorEnv[Observation, npt.ArrayLike, npt.NDArray[Any]]):
         self._waiting_mask[rows] = self._forfeited_mask[rows] = False
 
     def _move(self, actions: npt.ArrayLike) -> _Moved:
-        """Play the actions in all games that do not wait for their reset.
+        """Play the actions in all games that are not waiting for their reset.
 
         Raises `ValueError` for actions of a wrong shape or type and for games that should have been
-        reset, `IllegalMoveError` for illegal actions where they are to be raised.
+        reset, and `IllegalMoveError` for illegal actions with `illegal="raise"`.
         """
         given = _read_actions(actions, self.num_envs)
         if not self._started:
@@ -265,7 +274,10 @@ class _GamesEnv(VectorEnv[Observation, npt.ArrayLike, npt.NDArray[Any]]):
         self._plies[rows] += moves != self._positions.pass_square
 
     def _rewards_both(self, terminated: npt.NDArray[np.bool_], moved: _Moved) -> npt.NDArray[np.float32]:
-        """Return the rewards of black and white: [N, 2] float32, zero except where a game has just ended."""
+        """Return the rewards of black and white: [N, 2] float32.
+
+        They are zero except in games that have just ended.
+        """
         both = np.zeros((self.num_envs, 2), dtype=np.float32)
         if terminated.any():
             played_out = np.flatnonzero(terminated & ~moved.forfeited)
@@ -275,7 +287,10 @@ class _GamesEnv(VectorEnv[Observation, npt.ArrayLike, npt.NDArray[Any]]):
         return both
 
     def _finish(self, terminated: npt.NDArray[np.bool_], moved: _Moved, infos: Callable[[], Infos]) -> Infos:
-        """Start new games as the autoreset mode asks for, and return the infos about the games that have ended."""
+        """Start new games according to the autoreset mode.
+
+        Returns the infos on the games that have ended.
+        """
         if self._waiting_mask.any():  # since the step before, with NEXT_STEP
             self._restart(np.flatnonzero(self._waiting_mask))
         self._waiting_mask |= terminated
@@ -287,20 +302,24 @@ class _GamesEnv(VectorEnv[Observation, npt.ArrayLike, npt.NDArray[Any]]):
         return final
 
     def _observe(self) -> Observation:
-        """Return the observations of the sides to act; the mask of a game that has ended has its one 1 at the pass."""
+        """Return the observations of the sides to act.
+
+        The only 1 in the mask of a game that has ended is the pass.
+        """
         legal = self._positions.legal_moves
         if self._forfeited_mask.any():
             legal = np.where(self._forfeited_mask, np.uint64(0), legal)
         return self._format.observe_batch(self._positions.own, self._positions.opp, legal)
 
     def _with_masks(self, infos: Infos) -> Infos:
-        """Add Gymnasium's `_key` to each key: the games that it holds for, here all of them."""
+        """Add Gymnasium's `_key` mask for each key: the games with a valid value, here all."""
         return infos | {f"_{name}": np.ones(self.num_envs, dtype=np.bool_) for name in infos}
 
     def get_state(self) -> dict[str, Any]:
-        """Return the games and the state of the generator, for `set_state`. Raises `ValueError` before the first `reset`.
+        """Return the games and the state of the generator, for `set_state`.
 
-        It does not change when the environment goes on, and can be pickled.
+        Later steps do not change the returned dict, and it can be pickled. Raises `ValueError`
+        before the first `reset`.
         """
         if not self._started:
             raise ValueError("get_state() before the first reset()")
@@ -308,14 +327,14 @@ class _GamesEnv(VectorEnv[Observation, npt.ArrayLike, npt.NDArray[Any]]):
         return self._settings() | arrays | {"positions": self._positions.copy(), "rng": self.np_random.bit_generator.state}
 
     def _settings(self) -> dict[str, Any]:
-        """The settings of the environment that a state must fit."""
+        """The settings of the environment that a state must match."""
         auto_pass = self._positions.auto_pass
         return {"environment": type(self).__name__, "num_envs": self.num_envs, "board_size": self.board_size, "auto_pass": auto_pass}
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Go back to a state of this environment, or of one made alike; it counts as a reset.
+        """Restore a state of an environment with the same settings; it counts as a reset.
 
-        Raises `ValueError` for anything else and changes nothing then.
+        Raises `ValueError` for anything else, without changing anything.
         """
         checked = check_state(state, self._settings(), ("positions", *_ARRAYS, "rng"))
         for name, attribute in _ARRAYS.items():
@@ -335,7 +354,7 @@ class _GamesEnv(VectorEnv[Observation, npt.ArrayLike, npt.NDArray[Any]]):
         self.__dict__.update(changes, _started=True)
 
     def clone(self) -> Self:
-        """Return an independent environment in the same state; an opponent is shared."""
+        """Return an independent environment in the same state; the opponent, if any, is shared."""
         twin = copy.copy(self)
         twin._copy_arrays()
         twin.metadata = self.metadata.copy()
@@ -344,12 +363,12 @@ class _GamesEnv(VectorEnv[Observation, npt.ArrayLike, npt.NDArray[Any]]):
         return twin
 
     def render(self) -> tuple[str, ...] | None:
-        """Return the boards as texts with `render_mode="ansi"`, otherwise None."""
+        """Return the boards as a tuple of texts with `render_mode="ansi"`, otherwise None."""
         return tuple(render_text(position) for position in self._positions) if self.render_mode == "ansi" else None
 
 
 class OthelloSelfPlayVectorEnv(_GamesEnv):
-    """Self-play: N games, one ply in each at every step, whichever side is to move.
+    """Self-play in N games: every step plays one ply in each, for whichever side is to move.
 
     Arguments:
         num_envs: N.
@@ -357,31 +376,31 @@ class OthelloSelfPlayVectorEnv(_GamesEnv):
             `othello_v0`.
         autoreset_mode: when a new game replaces one that has ended. NEXT_STEP (the default, as in
             Gymnasium): in the next step, which ignores the game's action and gives it no reward.
-            SAME_STEP: in the ending step; "final_obs" in the infos holds the last observation.
+            SAME_STEP: in the same step; "final_obs" in the infos holds the last observation.
             DISABLED: when you call `reset(options={"reset_mask": mask})`.
         illegal: effect of an illegal action: "terminate" the game with -1 for its side (-(n * n)
             with "disc_difference") and 0 for the other, "raise" an `IllegalMoveError`, or play a
             legal one at "random".
-        openings: positions, their texts, or transcripts, from which games start, all equally
-            likely; the start position by default.
-        random_plies: number of discs placed at random from there before the first observation.
+        openings: positions, their texts, or transcripts from which games start, drawn uniformly;
+            the start position by default.
+        random_plies: number of discs placed at random after that, before the first observation.
         render_mode: None, or "ansi" for the boards as a tuple of texts from `render()`.
 
-    Observation: {"observation": [N, ...], "action_mask": [N, n * n + 1] int8}, seen by the side to
-    move, in new arrays.
+    Observation: {"observation": [N, ...], "action_mask": [N, n * n + 1] int8} from the view of the
+    side to move, in new arrays.
 
     Action: [N] integers, squares row by row, then the pass. Reward: [N] float32, of the side that
     has just moved; the rewards of both are in the infos. Termination: as soon as neither side can
-    move. The rules never truncate. Whatever raises in `step`, `reset` or `set_state`, Ctrl-C
-    included, leaves the environment, its generator included, unchanged.
+    move. The rules never truncate. An exception in `step`, `reset` or `set_state`, including
+    Ctrl-C, leaves the environment and its generator unchanged.
 
     Infos, each with its `_key` mask: "to_move" [N] int8, the side to move (0 black, 1 white);
     "mover" [N] int8, the side that has just moved; "rewards_both" [N, 2] float32, of black and
-    white; "passed" [N] bool, whether a pass came directly before this turn; "ply" [N] int64, number
-    of discs placed since the start position; "illegal" [N] bool, whether the action was. A value
-    changes its sign from one observation to the next exactly where "to_move" differs from "mover".
-    With SAME_STEP and where games ended also "final_obs", a batch like the observation, and
-    "final_info", whose masks say which rows hold.
+    white; "passed" [N] bool, True if a pass came directly before this turn; "ply" [N] int64, number
+    of discs placed since the start position; "illegal" [N] bool, True if the action was illegal.
+    The value of a game changes its sign between two observations exactly where "to_move" differs
+    from "mover". With SAME_STEP, a step in which games ended also has "final_obs", a batch like the
+    observation, and "final_info"; their masks tell which rows are valid.
 
     Reset options: "reset_mask", [N] bool, the games to reset; all of them by default. An unknown
     key is ignored with a warning.
@@ -394,10 +413,10 @@ class OthelloSelfPlayVectorEnv(_GamesEnv):
         super().__init__(num_envs, **options)
 
     def reset(self, *, seed: int | Sequence[int] | None = None, options: dict[str, Any] | None = None) -> tuple[Observation, Infos]:
-        """Start new games, in all places or in those of `options["reset_mask"]` ([N] bool).
+        """Start new games, in all rows or in those of `options["reset_mask"]` ([N] bool).
 
-        seed: of openings, random plies and random actions; None goes on with the generator as it
-        is. The first reset is of all.
+        seed: seed for openings, random plies and random actions; None continues with the current
+        generator. The first reset must be of all games.
         """
         draft = self._draft()
         draft._begin(seed, options)
@@ -408,7 +427,7 @@ class OthelloSelfPlayVectorEnv(_GamesEnv):
         return result
 
     def step(self, actions: npt.ArrayLike) -> Step:
-        """Play one ply in every game. Games that have ended: see `autoreset_mode`."""
+        """Play one ply in every game; `autoreset_mode` decides about games that have ended."""
         draft = self._draft()
         moved = draft._move(actions)
         terminated = (draft._positions.is_over & moved.playing) | moved.forfeited
@@ -433,28 +452,28 @@ class OthelloSelfPlayVectorEnv(_GamesEnv):
 
 
 class OthelloVectorEnv(_GamesEnv):
-    """One learner against an opponent: N games, in each of which the learner holds one side.
+    """One learner against an opponent in N games; the learner plays one side in each.
 
-    The learner only ever sees positions in which it is to act, and ends of games: the opponent's
-    moves and everybody's automatic passes happen inside `step` and `reset`. A game that the
-    opponent's move ends gives the learner its loss in that same step. Starts from which the game
-    ends before the learner's first turn are drawn again; `ValueError` where there are no others.
+    The learner only sees positions in which it is to act, and final positions: the opponent's moves
+    and all automatic passes happen inside `step` and `reset`. If the opponent's move ends a game,
+    the learner is rewarded in that same step. Starts from which the game ends before the learner's
+    first turn are drawn again; after 100 such draws `ValueError` is raised.
 
-    Arguments beyond those of `OthelloSelfPlayVectorEnv`, which mean the same here:
+    Arguments in addition to those of `OthelloSelfPlayVectorEnv`, which mean the same here:
         opponent: "random" (the default); an agent, an object with `select_moves(positions, rng)`;
-            or a function (observations [K, ...], masks [K, A], rng) -> [K] actions, which sees what
-            the learner would see in its place. It is asked once for all K games in which it is to
-            move. One that fails, or chooses an illegal action, gives an `AgentError`.
-        color: the learner's side: "black", "white", or "random" for one drawn anew for each game.
+            or a function (observations [K, ...], masks [K, A], rng) -> [K] actions, which gets the
+            observations from its own side. It is called once for all K games in which it is to
+            move. An opponent that raises or chooses an illegal action causes an `AgentError`.
+        color: the learner's side: "black", "white", or "random" for a new draw in each game.
 
-    Observation: seen by the learner. Reward: [N] float32, the learner's: with "outcome" 1.0, -1.0
-    or 0.0 at the end of a game, with "disc_difference" own discs minus the other's; for an illegal
-    action as `illegal` says.
+    Observation: from the view of the learner. Reward: [N] float32, the learner's: 1.0, -1.0 or 0.0
+    at the end of a game with "outcome", own discs minus the opponent's with "disc_difference"; for
+    an illegal action, see `illegal`.
 
     Infos, each with its `_key` mask: "action_mask" as in the observation; "color" [N] int8, the
     learner's side (0 black, 1 white); "ply" [N] int64, number of discs placed since the start
-    position; "illegal" [N] bool, whether the learner's action was. "final_obs" and "final_info" as
-    in `OthelloSelfPlayVectorEnv`.
+    position; "illegal" [N] bool, True if the learner's action was illegal. "final_obs" and
+    "final_info" as in `OthelloSelfPlayVectorEnv`.
     """
 
     def __init__(
@@ -467,7 +486,7 @@ class OthelloVectorEnv(_GamesEnv):
 
     @property
     def opponent(self) -> Opponent:
-        """The opponent; a new one may be set at any time."""
+        """The opponent; it can be replaced at any time."""
         return self._opponent
 
     @opponent.setter
@@ -475,10 +494,10 @@ class OthelloVectorEnv(_GamesEnv):
         self._opponent = check_opponent(opponent, self.board_size)
 
     def reset(self, *, seed: int | Sequence[int] | None = None, options: dict[str, Any] | None = None) -> tuple[Observation, Infos]:
-        """Start new games, in all places or in those of `options["reset_mask"]` ([N] bool).
+        """Start new games, in all rows or in those of `options["reset_mask"]` ([N] bool).
 
-        seed: of colors, openings, random plies and the opponent's generator; None goes on with the
-        generator as it is. The first reset is of all.
+        seed: seed for colors, openings, random plies and the opponent; None continues with the
+        current generator. The first reset must be of all games.
         """
         draft = self._draft()
         draft._begin(seed, options)
@@ -488,7 +507,7 @@ class OthelloVectorEnv(_GamesEnv):
         return result
 
     def step(self, actions: npt.ArrayLike) -> Step:
-        """Play the learner's move in every game, and the opponent's until the learner is to move again."""
+        """Play the learner's moves, then the opponent's until the learner is to move again."""
         draft = self._draft()
         moved = draft._move(actions)
         draft._forfeited_mask |= moved.forfeited
@@ -502,7 +521,7 @@ class OthelloVectorEnv(_GamesEnv):
         return observation, rewards, terminated, np.zeros_like(terminated), infos
 
     def _restart(self, rows: npt.NDArray[np.int64]) -> None:
-        """Begin new games, up to the learner's first turn."""
+        """Start new games and play up to the learner's first turn."""
         for _ in range(_TRIES):
             super()._restart(rows)
             if self._color == "random":
@@ -516,7 +535,7 @@ class OthelloVectorEnv(_GamesEnv):
         raise ValueError(f"env {rows[0]}: the game is over before the learner's first turn, in {self._positions[int(rows[0])]}")
 
     def _let_opponent_move(self) -> None:
-        """Play the opponent's moves until the learner is to move in all games that go on."""
+        """Play the opponent's moves until the learner is to move in all unfinished games."""
         positions = self._positions
         while True:
             going_on = ~(positions.is_over | self._waiting_mask | self._forfeited_mask)
@@ -527,7 +546,7 @@ class OthelloVectorEnv(_GamesEnv):
             self._play(rows, moves)
 
     def _observe(self) -> Observation:
-        """Return the learner's observations; at ends of games it need not be the side to move."""
+        """Return the learner's observations; in finished games it need not be the side to move."""
         positions = self._positions
         swapped = positions.side_to_move != self._colors
         own, opp = np.where(swapped, positions.opp, positions.own), np.where(swapped, positions.own, positions.opp)
@@ -539,14 +558,17 @@ class OthelloVectorEnv(_GamesEnv):
 
 
 def _make_forced_passes(positions: PositionBatch) -> None:
-    """Make the passes that are forced, which happen by themselves only with automatic passes."""
+    """Play the forced passes, which are automatic only with `auto_pass`."""
     rows = np.flatnonzero((positions.legal_moves == 0) & ~positions.is_over)
     if len(rows):
         positions.step(np.full(len(rows), positions.pass_square), rows)
 
 
 def _read_actions(actions: npt.ArrayLike, num_envs: int) -> npt.NDArray[np.integer]:
-    """Return actions as integers of shape [N]; further axes of length one do not count. Raises `ValueError` for anything else."""
+    """Return actions as integers of shape [N], dropping further axes of length one.
+
+    Raises `ValueError` for anything else.
+    """
     read = np.asarray(actions)
     fits = read.size == num_envs and (read.ndim == 0 or len(read) == num_envs)
     if not fits or not np.issubdtype(read.dtype, np.integer):
@@ -563,7 +585,7 @@ def _parse_autoreset_mode(mode: AutoresetMode | str) -> AutoresetMode:
 
 
 def _parse_openings(openings: Sequence[Position | str] | None, n: int, *, auto_pass: bool) -> list[Position]:
-    """The positions that the option names, each set up as a reset of the AEC environment would."""
+    """Return the positions of the option `openings`, set up as a reset of `othello_v0` does."""
     if openings is None:
         return [Position.start(n)]
     if isinstance(openings, str) or not isinstance(openings, Sequence) or not openings:

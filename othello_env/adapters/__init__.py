@@ -1,1 +1,1 @@
-"""Bridges to training libraries, each imported only by those who use that library."""
+"""Adapters for training libraries; import only the one whose library is installed."""

@@ -1,7 +1,7 @@
-"""RLlib: the AEC environment with the observation keys and numbers that RLlib's masking example asks for.
+"""RLlib adapter: the AEC environment in the observation format of RLlib's masking example.
 
 RLlib's `PettingZooEnv` takes a PettingZoo environment, and its action-masking module reads
-"observations" (plural) and "action_mask" as float32. Nothing of Ray is imported here.
+"observations" (plural) and "action_mask" as float32. Ray itself is not imported.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class RLlibOthello(BaseWrapper[str, dict[str, npt.NDArray[np.float32]], int]):
     """`othello_v0.env(**options)` for `ray.rllib.env.wrappers.pettingzoo_env.PettingZooEnv`.
 
     Observation: {"observations": planes, "action_mask": (A,)}, both float32; with `flat=True` the
-    planes are one row. Everything else is as in `othello_v0`.
+    planes are one vector. Everything else is as in `othello_v0`.
     """
 
     def __init__(self, **options: Any) -> None:
@@ -36,10 +36,10 @@ class RLlibOthello(BaseWrapper[str, dict[str, npt.NDArray[np.float32]], int]):
         return spaces.Dict(boxes)
 
     def observation_space(self, agent: str) -> gymnasium.Space[Any]:
-        """The space of the renamed observation; the same object on every call."""
+        """Return the space of the renamed observations; the same object on every call."""
         return self.observation_spaces[agent]
 
     def observe(self, agent: str) -> dict[str, npt.NDArray[np.float32]]:
-        """Return the observation of an agent, renamed and as float32."""
+        """Return the observation of an agent with the renamed keys, as float32."""
         observation = self.env.observe(agent)
         return {new: observation[old].astype(np.float32) for old, new in _RENAMED.items()}

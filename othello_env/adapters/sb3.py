@@ -1,7 +1,7 @@
-"""Stable-Baselines3: a vector environment as SB3's `VecEnv`, with the masks of MaskablePPO in one array.
+"""Stable-Baselines3 adapter: a vector environment as `VecEnv`, with batched action masks.
 
-SB3 takes no Gymnasium vector environments, and asks for masks one environment at a time; this
-adapter gives it all of them at once. Needs `stable-baselines3`; MaskablePPO is in `sb3-contrib`.
+SB3 does not take Gymnasium vector environments, and asks for masks one environment at a time; this
+adapter returns all masks in one array. Needs `stable-baselines3`; MaskablePPO is in `sb3-contrib`.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from othello_env.vector_env import OthelloVectorEnv
 class OthelloVecEnv(VecEnv):
     """`OthelloVectorEnv` as a `VecEnv` for MaskablePPO and other SB3 algorithms.
 
-    env: made with `autoreset_mode="SameStep"`, as SB3 expects; `ValueError` otherwise. The
-    observation is the planes alone, so "MlpPolicy" fits, best with `flat=True` and
-    `dtype="float32"`; the mask comes from `action_masks()`, which MaskablePPO asks for by itself.
-    Where a game has ended, `infos[i]["terminal_observation"]` holds the last observation. Wrap it
-    in SB3's `VecMonitor` to have the rewards of episodes logged.
+    env: an environment with `autoreset_mode="SameStep"`, as SB3 expects; `ValueError` otherwise.
+    The observation consists of the planes only, which suits "MlpPolicy", best with `flat=True` and
+    `dtype="float32"`; MaskablePPO gets the mask from `action_masks()`. When a game has ended,
+    `infos[i]["terminal_observation"]` holds the last observation. Wrap the environment in SB3's
+    `VecMonitor` to log episode rewards.
     """
 
     def __init__(self, env: OthelloVectorEnv) -> None:
@@ -42,7 +42,7 @@ class OthelloVecEnv(VecEnv):
         super().__init__(env.num_envs, env.planes_space, env.single_action_space)
 
     def action_masks(self) -> npt.NDArray[np.bool_]:
-        """The legal actions of all games: [N, A] bool, none before the first reset."""
+        """Return the legal actions of all games: [N, A] bool; all False before the first reset."""
         return np.array(self._mask)
 
     def _take(self, observation: Observation) -> npt.NDArray[Any]:
@@ -50,7 +50,7 @@ class OthelloVecEnv(VecEnv):
         return observation["observation"]
 
     def reset(self) -> VecEnvObs:
-        """Start new games in all places, with the seed given to `seed`, if any."""
+        """Start new games in all environments, with the seed given to `seed`, if any."""
         seeds = self._seeds
         seed = None if seeds[0] is None else [int(s) for s in seeds if s is not None]
         observation, _ = self.env.reset(seed=seed)
@@ -59,11 +59,11 @@ class OthelloVecEnv(VecEnv):
         return self._take(observation)
 
     def step_async(self, actions: npt.NDArray[Any]) -> None:
-        """Keep the actions for `step_wait`."""
+        """Store the actions for `step_wait`."""
         self._actions = actions
 
     def step_wait(self) -> VecEnvStepReturn:
-        """Play the actions."""
+        """Play the stored actions."""
         observation, rewards, terminated, _, infos = self.env.step(self._actions)
         each: list[dict[str, Any]] = [{"TimeLimit.truncated": False} for _ in range(self.num_envs)]
         for row in np.flatnonzero(terminated):
@@ -75,23 +75,26 @@ class OthelloVecEnv(VecEnv):
         self.env.close()
 
     def has_attr(self, attr_name: str) -> bool:
-        """Tell whether the games have an attribute; they all have the masks."""
+        """Return whether the games have an attribute; all have `action_masks`."""
         return attr_name == "action_masks" or hasattr(self.env, attr_name)
 
     def get_attr(self, attr_name: str, indices: VecEnvIndices = None) -> list[Any]:
-        """An attribute of the environment, or the method "action_masks", once for each of the games asked for."""
+        """Return an attribute of the environment, once per requested game.
+
+        "action_masks" is returned as a method of each game.
+        """
         if attr_name == "action_masks":
             return [partial(self._mask_of, index) for index in self._get_indices(indices)]
         return [getattr(self.env, attr_name)] * len(list(self._get_indices(indices)))
 
     def set_attr(self, attr_name: str, value: Any, indices: VecEnvIndices = None) -> None:
-        """Set an attribute of the environment; it is one for all games."""
+        """Set an attribute of the environment, which all games share."""
         if len(list(self._get_indices(indices))) != self.num_envs:
             raise ValueError(f"{attr_name}: the games share their attributes, indices must name all of them")
         setattr(self.env, attr_name, value)
 
     def env_method(self, method_name: str, *args: Any, indices: VecEnvIndices = None, **kwargs: Any) -> list[Any]:
-        """Only "action_masks" is a method of single games: a mask for each of those asked for."""
+        """Return the mask of each requested game; single games have only "action_masks"."""
         if method_name != "action_masks" or args or kwargs:
             raise AttributeError(f"env_method {method_name!r}: only 'action_masks' is one, without arguments")
         return [self._mask_of(index) for index in self._get_indices(indices)]
@@ -100,10 +103,10 @@ class OthelloVecEnv(VecEnv):
         return np.array(self._mask[index])
 
     def env_is_wrapped(self, wrapper_class: type[Any], indices: VecEnvIndices = None) -> list[bool]:
-        """No game has a wrapper of its own."""
+        """Return False for each game: single games have no wrappers."""
         del wrapper_class
         return [False] * len(list(self._get_indices(indices)))
 
     def get_images(self) -> Sequence[npt.NDArray[Any] | None]:
-        """No pictures: render single games with `OthelloEnv`."""
+        """Return None for each game; render single games with `OthelloEnv`."""
         return [None] * self.num_envs

@@ -1,9 +1,9 @@
 """Perft: the number of move sequences of a given length, the standard test of a move generator.
 
-`python -m othello_env.perft 9` counts from the start position. Where published counts differ they
-differ in how passes count: `passes="ply"` makes a forced pass one ply (aartbik, Egaroucid mode 1),
-`passes="free"` makes it none (Egaroucid mode 2). In both a game that is over before the full depth
-counts as one sequence.
+`python -m othello_env.perft 9` counts from the start position. Published counts differ in how they
+count passes: `passes="ply"` counts a forced pass as one ply (aartbik, Egaroucid mode 1),
+`passes="free"` does not count it (Egaroucid mode 2). In both, a game that ends before the full
+depth counts as one sequence.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from othello_env.position import Position
 
 Passes = Literal["ply", "free"]
 
-# Depths that NumPy counts before compiled code is loaded.
+# Largest depth for which compiled code is not loaded.
 _SHALLOW: Final = 6
-# Compiled code counts so many plies at a time, which takes tenths of a second: Ctrl-C does not
-# reach it.
+# Largest depth of one call of compiled code, which takes tenths of a second: Ctrl-C cannot
+# interrupt it.
 _COMPILED: Final = 9
 
-# Positions expanded at once, so that memory does not grow with the depth: a level at a time has
-# about 10 times as many.
+# Positions expanded at once. The limit keeps memory constant: each level has about 10 times as many
+# positions as the one before.
 _WIDTH = 16384
 
 
 def perft(position: Position, depth: int, passes: Passes = "ply") -> int:
-    """The number of sequences of `depth` plies from `position`.
+    """Return the number of move sequences of `depth` plies from `position`.
 
     Raises `ValueError` for a negative depth or an unknown convention.
     """

@@ -1,4 +1,4 @@
-"""`python -m othello_env.perft DEPTH`: counts from the start position, one line per depth, with the time and the rate."""
+"""`python -m othello_env.perft DEPTH`: one line per depth with the count, time and rate."""
 
 import time
 from collections.abc import Sequence

@@ -1,7 +1,7 @@
-"""Games and positions as files and texts that other programs read and write.
+"""Games and positions in the file formats that other programs read and write.
 
-`read_records` and `write_records` take any file; the modules have the formats.
-`python -m othello_env.records` converts and checks.
+`read_records` and `write_records` take a file of any format; each format has a module.
+`python -m othello_env.records` converts, describes and checks files.
 """
 
 from othello_env.records.record import GameRecord, Place

@@ -1,4 +1,7 @@
-"""`python -m othello_env.records convert IN OUT`, `info FILE`, `check FILE`: convert, describe and check files of games."""
+"""`python -m othello_env.records`: convert, describe and check files of games.
+
+The subcommands are `convert IN OUT`, `info FILE` and `check FILE`.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,7 @@ _KILOBYTE: Final = 1000
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """The command line."""
+    """Run the command. argv: its arguments, by default those of the process."""
     parser = Parser(
         prog="python -m othello_env.records",
         description="Convert, describe and check files of Othello games.",
@@ -71,7 +74,10 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 @contextmanager
 def _reading(arguments: argparse.Namespace, errors: list[ValueError], *, stop: bool) -> Iterator[Iterator[GameRecord]]:
-    """The records of the file, with progress. errors: collects the games that cannot be read; with `stop` the first one is raised."""
+    """Open the records of the file, with progress.
+
+    errors: collects the errors of games that cannot be read; with `stop` the first one is raised.
+    """
     rest = 0
 
     def count(num_bytes: int) -> None:

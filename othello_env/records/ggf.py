@@ -1,7 +1,7 @@
-"""GGF, the format of the game server GGS and of NBoard: `(;GM[Othello]...TY[8]RE[+2.000]BO[8 ...]B[d3//0.01]W[c5]...;)`.
+"""GGF, the format of the game server GGS and of NBoard.
 
-Format: skatgame.net/mburo/ggsa/ggf. Passes are written. The result is Black's discs minus White's
-minus the komi.
+Example: `(;GM[Othello]...TY[8]RE[+2.000]BO[8 ...]B[d3//0.01]W[c5]...;)`. Passes are written. The
+result is Black's discs minus White's minus the komi. Format: skatgame.net/mburo/ggsa/ggf.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from othello_env.squares import BOARD_SIZES, format_square, pass_square
 
 _GAMES: Final = ("othello", "reversi")
 _SIDES: Final = {"B": BLACK, "W": WHITE}
-# What is written as it was read. The other properties have fields of their own, or follow from the
-# game.
+# Properties that are written as they were read. The others have fields of their own, or follow from
+# the game.
 _TAGS: Final = ("RB", "RW", "TI", "TB", "TW", "KB", "KW", "CO")
 _NAMES: Final = ("GM", "PC", "DT", "PB", "PW", "TY", "RE", "BO", "KM", *_TAGS)
 _TYPE: Final = re.compile(r"s?([0-9]{1,2})[a-z0-9]*")
@@ -31,9 +31,9 @@ _TYPE: Final = re.compile(r"s?([0-9]{1,2})[a-z0-9]*")
 def read_ggf(lines: Iterable[tuple[int, str]], file: str, *, on_error: ErrorHandler | None = None) -> Iterator[GameRecord]:
     """Yield the games of a file, one by one.
 
-    lines: with their numbers. on_error: gets the error of each game that cannot be read, and
-    reading goes on with the next one; without it the first such error is raised, a
-    `RecordFormatError`.
+    lines: pairs (line number, text). on_error: called with the error of each game that cannot be
+    read, after which reading continues with the next game; without it the first such error, a
+    `RecordFormatError`, is raised.
     """
     games = split_games(lines, file, escapes=False, on_error=on_error)
     return read_each(games, partial(_read_game, file=file), on_error)
@@ -83,7 +83,7 @@ def _read_game(text: GameText, file: str) -> GameRecord:
 
 
 def _read_start(header: dict[str, Property], file: str, line: int) -> Position:
-    """The start position, from BO, or from the board size in TY."""
+    """Return the start position, from BO, or from the board size in TY."""
     size = 8
     if "TY" in header:
         text, line = header["TY"].values[0], header["TY"].line
@@ -106,7 +106,7 @@ def _read_start(header: dict[str, Property], file: str, line: int) -> Position:
 
 
 def _read_moves(written: list[Property], start: Position, file: str) -> tuple[list[WrittenMove], dict[int, str]]:
-    """The moves, and by number what stands behind them: a slash, an evaluation, a slash, seconds."""
+    """Return the moves, and by number the note after each: slash, evaluation, slash, seconds."""
     moves: list[WrittenMove] = []
     notes: dict[int, str] = {}
     num_placed = 0
@@ -125,10 +125,10 @@ def _read_moves(written: list[Property], start: Position, file: str) -> tuple[li
 
 
 def format_ggf(record: GameRecord) -> str:
-    """The game in one line that `read_ggf` reads, with a line end. Raises `ValueError` for a text that GGF has no way to write.
+    """Return the game as one line that `read_ggf` reads, with a line end.
 
-    A result without a score is written as "?". A note is written where it begins with a slash, as
-    GGF's own do.
+    Raises `ValueError` for a text that cannot be written in GGF. A result without a score is
+    written as "?". A note is written if it begins with a slash, as GGF's own notes do.
     """
     game, n = record.game, record.game.start.board_size
     start = str(game.start).translate({ord("X"): "*"})

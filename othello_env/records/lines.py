@@ -1,4 +1,4 @@
-"""Files as streams of decoded lines, in bounded memory, whatever their line ends and encoding."""
+"""Files as streams of decoded lines, in bounded memory, for all line ends and encodings in use."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final, Protocol
 
 from othello_env.errors import RecordFormatError
 
-# No line, and no single game, may be longer.
+# Maximum length of a line, and of a single game.
 MAX_LINE_BYTES: Final = 16 << 20
 _CHUNK_BYTES: Final = 1 << 16
 
@@ -19,7 +19,7 @@ _SHIFT_JIS_LEAD: Final = re.compile(rb"[\x81-\x9f]")
 _TWO_WIDE_CHARACTERS: Final = re.compile(r"[^\x00-\x7f]{2}")
 
 _SIGNATURE_BYTES: Final = 16
-# The first bytes of what lies in the place of a file, and what to tell the user.
+# First bytes of files that are not records, and the message to the user.
 _NOT_RECORDS: Final = (
     (b"version https://git-lfs.github.com/spec/", "a Git LFS pointer in place of the file; `git lfs pull` fetches it"),
     (b"/annex/objects/", "a git-annex pointer in place of the file; `git annex get` fetches it"),
@@ -34,15 +34,18 @@ _NOT_RECORDS: Final = (
 
 
 class ByteSource(Protocol):
-    """Whatever bytes can be read from: a binary file, or a wrapper around one."""
+    """Anything that bytes can be read from: a binary file, or a wrapper around one."""
 
     def read(self, size: int, /) -> bytes:
-        """At most `size` bytes; none at the end."""
+        """Return at most `size` bytes; empty at the end."""
         ...
 
 
 def check_first_bytes(head: bytes, file: str) -> None:
-    """Raise `RecordFormatError` for a file that only stands for another one, with the command that helps. head: 16 bytes or more."""
+    """Raise `RecordFormatError` for a placeholder, an archive or a web page instead of records.
+
+    The message says what to do. head: the first 16 bytes of the file or more.
+    """
     for start, problem in _NOT_RECORDS:
         known = start[: max(len(head), _SIGNATURE_BYTES)].lower()
         if head[: len(known)].lower() == known:
@@ -50,11 +53,12 @@ def check_first_bytes(head: bytes, file: str) -> None:
 
 
 def read_lines(stream: ByteSource, file: str, *, encoding: str | None = None) -> Iterator[tuple[int, str]]:
-    """Yield the lines of a text with their numbers, from 1, without their ends (LF, CR LF or CR).
+    """Yield the lines of a text without their ends (LF, CR LF or CR), numbered from 1.
 
-    encoding: of the file. Without it, a byte order mark decides; otherwise every line is UTF-8 if
-    it can be, else Shift-JIS if it looks like it, else Latin-1. Raises `RecordFormatError` for a
-    line of more than 16 MiB and for bytes that the encoding does not have.
+    encoding: encoding of the file. By default a byte order mark decides; without one, each line is
+    decoded as UTF-8 if it is valid, else as Shift-JIS if it looks like it, else as Latin-1. Raises
+    `RecordFormatError` for a line of more than 16 MiB and for bytes that are invalid in the
+    encoding.
     """
     head = stream.read(_CHUNK_BYTES)
     if encoding is None and head.startswith(_UTF16_MARKS):
@@ -90,7 +94,7 @@ def _chunks(head: bytes, stream: ByteSource) -> Iterator[bytes]:
 
 
 def _to_utf8(chunks: Iterator[bytes], encoding: str, file: str) -> Iterator[bytes]:
-    """The text of another encoding as UTF-8."""
+    """Convert text in another encoding to UTF-8."""
     decoder = codecs.getincrementaldecoder(encoding)()
     position = 0
     try:
@@ -103,7 +107,7 @@ def _to_utf8(chunks: Iterator[bytes], encoding: str, file: str) -> Iterator[byte
 
 
 def _split(chunks: Iterator[bytes], file: str) -> Iterator[bytes]:
-    """The lines without their ends."""
+    """Yield the lines without their ends."""
     parts: list[bytes] = []  # of a line that has not ended yet
     size, number = 0, 1
     after_return = False  # the last chunk ended with CR, which may be half an end

@@ -1,11 +1,11 @@
-"""OBF, the format of endgame suites: a position a line, with the scores of its moves.
+"""OBF, the format of endgame suites: one position per line, with the scores of its moves.
 
 `--XXXXX--OOOXX-O-OOOXXOX-OXOXOXXOXXXOXXX--XOXOXX-XXXOOO--OOOOO-- X; G8:+18; H1:+12;`
 
-First the squares from a1 row by row, then the side to move, then the moves with their scores, best
+A line has the squares from a1 row by row, the side to move, and the moves with their scores, best
 first. Each part ends with a semicolon. A score is the final disc difference for the side to move
-after best play, the empty squares given to the winner, so it is even. What follows a `%` is a
-comment. Files in use hold fillers, `--:-127;`, which mean nothing.
+after best play, with the empty squares given to the winner, so it is even. A `%` begins a comment.
+Existing files have fillers, `--:-127;`, which have no meaning.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ class ObfEntry:
     """One line of an OBF file.
 
     scores: by square, in the order of the line, from the view of the side to move; the pass may
-    have one where it is forced. Not every legal move needs to be there, and a position may have
-    none. line: its number, from 1; entries that differ in it alone are equal.
+    have one if it is forced. Legal moves may be missing, and a position may have no scores. line:
+    its number, from 1; it does not count in comparisons.
     """
 
     position: Position
@@ -45,12 +45,12 @@ class ObfEntry:
 
     @property
     def best_score(self) -> int | None:
-        """The highest score; None where there are none."""
+        """The highest score; None without scores."""
         return max(self.scores.values(), default=None)
 
     @property
     def best_squares(self) -> tuple[int, ...]:
-        """The squares that have the highest score, in the order of the line."""
+        """The squares with the highest score, in the order of the line."""
         return tuple(square for square, score in self.scores.items() if score == self.best_score)
 
 
@@ -61,12 +61,12 @@ def read_obf(
     scoring: Scoring = "empties_to_winner",
     on_error: Callable[[RecordFormatError], object] | None = None,
 ) -> Iterator[ObfEntry]:
-    """The entries of a text, one by one. Empty lines and comments are skipped.
+    """Yield the entries of a text, one by one. Empty lines and comments are skipped.
 
-    lines: a list, or an open file. source: the name that errors give it. scoring: how the scores
-    count; by "discs" alone they may be odd. on_error: gets the error of each line that does not
-    follow the format, and reading goes on with the next line; without it the first such error is
-    raised, a `RecordFormatError`.
+    lines: a list, or an open file. source: name of the text in errors. scoring: how the scores are
+    counted; with "discs" they may be odd. on_error: called with the error of each line that
+    violates the format, after which reading continues with the next line; without it the first such
+    error, a `RecordFormatError`, is raised.
     """
     for number, line in enumerate(lines, 1):
         if not line.partition("%")[0].strip():
@@ -82,14 +82,18 @@ def read_obf(
 
 
 def parse_obf(text: str, source: str = "text") -> list[ObfEntry]:
-    """All entries of a text. Raises `RecordFormatError` at the first line that does not follow the format; see `read_obf`."""
+    """Return all entries of a text, see `read_obf`.
+
+    Raises `RecordFormatError` at the first line that violates the format.
+    """
     return list(read_obf(io.StringIO(text), source))
 
 
 def parse_obf_line(text: str, source: str = "text", *, line: int = 1, scoring: Scoring = "empties_to_winner") -> ObfEntry:
-    """Read one line. Raises `RecordFormatError` with line and column (from 1), and with what was expected there.
+    """Read one line.
 
-    The board size follows from the number of squares: 16, 36 or 64. Fillers are left out.
+    The board size follows from the number of squares: 16, 36 or 64. Fillers are left out. Raises
+    `RecordFormatError` with line and column (from 1), and with what was expected there.
     """
     text = text.partition("%")[0].rstrip()
     place = _Place(source, line, scoring)
@@ -109,10 +113,10 @@ def parse_obf_line(text: str, source: str = "text", *, line: int = 1, scoring: S
 
 
 def format_obf(position: Position, scores: Mapping[int, int]) -> str:
-    """The line, without its end, that `parse_obf_line` reads: the scores sorted, best first, equal ones as they come.
+    """Return the line, without its end, that `parse_obf_line` reads.
 
-    scores: by square, from the view of the side to move. Raises `ValueError` for a move or a score
-    that cannot be.
+    scores: by square, from the view of the side to move. They are written best first, equal ones in
+    the order given. Raises `ValueError` for an impossible move or score.
     """
     n = position.board_size
     parts = [str(position)]
@@ -126,9 +130,11 @@ def format_obf(position: Position, scores: Mapping[int, int]) -> str:
 
 
 def read_obf_records(lines: Iterable[tuple[int, str]], file: str, *, on_error: ErrorHandler | None = None) -> Iterator[GameRecord]:
-    """Yield the entries as records without moves: the best score as theoretical score, from Black's view, all scores as tag "scores".
+    """Yield the entries as records without moves.
 
-    lines: with their numbers, from 1 without gaps. on_error: as in `read_obf`.
+    The best score, from Black's view, becomes the theoretical score, and all scores the tag
+    "scores". lines: pairs (line number, text), numbered from 1 without gaps. on_error: as in
+    `read_obf`.
     """
     for entry in read_obf((text for _, text in lines), file, on_error=on_error):
         best, scores = entry.best_score, format_obf(entry.position, entry.scores).partition("; ")[2]
@@ -141,7 +147,10 @@ def read_obf_records(lines: Iterable[tuple[int, str]], file: str, *, on_error: E
 
 
 def format_obf_record(record: GameRecord) -> str:
-    """The line of a record without moves, with its end. Raises `ValueError` for a game: OBF holds positions."""
+    """Return the line of a record without moves, with its line end.
+
+    Raises `ValueError` for a game: OBF holds positions.
+    """
     if record.game.moves:
         raise ValueError(f"OBF holds positions, not games (this one has {len(record.game.moves)} moves)")
     entry = parse_obf_line(f"{record.game.start}; {record.tags.get('scores', '')}", "tag scores")
@@ -149,7 +158,7 @@ def format_obf_record(record: GameRecord) -> str:
 
 
 def _parts(text: str) -> Iterator[tuple[int, str]]:
-    """What stands between the semicolons, without white space around it, and the number of characters before it."""
+    """Yield the stripped parts between semicolons, each with the number of characters before it."""
     start = 0
     for part in text.split(";"):
         stripped = part.lstrip()
@@ -166,11 +175,11 @@ class _Place:
     scoring: Scoring
 
     def fail(self, before: int, problem: str) -> NoReturn:
-        """Raise the error of a problem that begins after so many characters of the line."""
+        """Raise the error of a problem that begins after `before` characters of the line."""
         raise RecordFormatError(f"{self.source}, line {self.line}, column {before + 1}: {problem}")
 
     def read_header(self, column: int, part: str) -> Position:
-        """The position, from the squares and the side to move."""
+        """Return the position, from the squares and the side to move."""
         squares = part.split(maxsplit=1)[0] if part else ""
         side = part[len(squares) :].lstrip()
         for number, sign in enumerate(squares):
@@ -188,7 +197,7 @@ class _Place:
         return Position.parse(squares + side)
 
     def read_score(self, column: int, part: str, *, position: Position, scores: dict[int, int]) -> None:
-        """Add what one entry says to `scores`."""
+        """Add the score of one entry to `scores`."""
         name, colon, number = part.partition(":")
         score_column = column + len(name) + 1 + len(number) - len(number.lstrip())
         number = number.lstrip()
@@ -219,7 +228,7 @@ class _Place:
 
 
 def _move_problem(square: int, position: Position) -> str:
-    """Why a square cannot be played; nothing where it can."""
+    """Return why a square cannot be played; "" if it can."""
     legal = position.legal_squares()
     if square in legal:
         return ""
@@ -231,7 +240,7 @@ def _move_problem(square: int, position: Position) -> str:
 
 
 def _score_problem(score: int, board_size: int, scoring: Scoring) -> str:
-    """Why a number cannot be a final score; nothing where it can."""
+    """Return why a number cannot be a final score; "" if it can."""
     most = board_size**2
     if not -most <= score <= most or (score % 2 and scoring == "empties_to_winner"):
         kind = "an even integer" if scoring == "empties_to_winner" else "an integer"
@@ -240,5 +249,5 @@ def _score_problem(score: int, board_size: int, scoring: Scoring) -> str:
 
 
 def _shown(text: str) -> str:
-    """A piece of the line for a message, cut where it is long."""
+    """Return a piece of the line for a message, shortened if it is long."""
     return repr(text) if len(text) <= 40 else f"{text[:40]!r}..."

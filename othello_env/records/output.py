@@ -1,4 +1,4 @@
-"""Writing records: errors name the record, and a file appears as a whole or not at all."""
+"""Writing of records: errors name the record, and a file appears as a whole or not at all."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ def write_text(
     header: str = "",
     on_error: WriteErrorHandler | None = None,
 ) -> int:
-    """Write a UTF-8 text, one piece a record. Returns the number of records written. on_error: as in `report_unwritable`."""
+    """Write records as UTF-8 text and return the number of records written.
+
+    on_error: as in `report_unwritable`.
+    """
     num_records = 0
     with open_atomically(path) as stream:
         stream.write(header.encode())
@@ -35,7 +38,10 @@ def write_text(
 
 
 def report_unwritable(error: ValueError, number: int, record: GameRecord, on_error: WriteErrorHandler | None) -> None:
-    """Pass the error of a record that a format cannot hold to its handler, with the record's number; without one, raise it."""
+    """Pass the error of a record that a format cannot hold to its handler, or raise it.
+
+    number: of the record; the error names it.
+    """
     place = f" ({record.place})" if record.place.file else ""
     described = ValueError(f"record {number}{place}: {error}")
     if on_error is None:

@@ -10,7 +10,7 @@
 ```
 
 Numbers count pairs of moves or single moves; passes are written (`pass`, `--`, `pa`, `@@@@`) or
-left out; the result stands at the end, or not. Black comes first in results: "0-1" and "23-41" are
+left out; the result at the end is optional. Black comes first in results: "0-1" and "23-41" are
 wins for White. Cassio fills the lines of a game that stops early with `--`.
 """
 
@@ -44,11 +44,11 @@ _FILLER: Final = "--"
 _FROM_FEN: Final = str.maketrans("pP", "XO")
 _TO_FEN: Final = str.maketrans("XO", "pP")
 
-# The tags that have fields of their own.
+# Tags that have fields of their own.
 _THEORETICAL: Final = ("TheoreticalScore", "TheoricalScore")
 _OWN_TAGS: Final = ("Event", "Site", "Round", "Black", "White", "Date", "Result", "FEN", "SetUp", *_THEORETICAL, "Komi", "ResultToken")
 
-# More than any game has; what is longer is damaged.
+# More than any game has; a longer one is damaged.
 _MAX_TAGS: Final = 200
 _MAX_MOVES: Final = 500
 _MAX_COMMENT_CHARACTERS: Final = 1 << 16
@@ -59,7 +59,10 @@ _LINE_CHARACTERS: Final = 78
 
 @dataclass(slots=True)
 class _RawGame:
-    """What has been read of a game: tags with their lines, moves with theirs, and the result that stands behind the moves."""
+    """A game as far as it has been read.
+
+    Tags and moves have their line numbers; the result is the one after the moves.
+    """
 
     line: int
     tags: dict[str, tuple[str, int]] = field(default_factory=dict)
@@ -75,9 +78,9 @@ class _RawGame:
 def read_pgn(lines: Iterable[tuple[int, str]], file: str, *, on_error: ErrorHandler | None = None) -> Iterator[GameRecord]:
     """Yield the games of a file, one by one.
 
-    lines: with their numbers. on_error: gets the error of each game that cannot be read, and
-    reading goes on with the next one; without it the first such error is raised, a
-    `RecordFormatError`.
+    lines: pairs (line number, text). on_error: called with the error of each game that cannot be
+    read, after which reading continues with the next game; without it the first such error, a
+    `RecordFormatError`, is raised.
     """
     reader = _Reader(file)
     for number, line in lines:
@@ -86,7 +89,7 @@ def read_pgn(lines: Iterable[tuple[int, str]], file: str, *, on_error: ErrorHand
 
 
 class _Reader:
-    """The state between two lines."""
+    """Parser state between two lines."""
 
     def __init__(self, file: str) -> None:
         self.file = file
@@ -97,7 +100,7 @@ class _Reader:
         self.comment_line, self.comment_size, self.depth = 0, 0, 0
 
     def feed(self, number: int, line: str, on_error: ErrorHandler | None) -> Iterator[GameRecord]:
-        """The game that ends before a line, if one does."""
+        """Yield the game that ends before a line, if any."""
         is_tag = not self.comment and _TAG_LINE.match(line) is not None
         if is_tag and not self.lost_in_tags and (self.game is None or self.game.has_all_tags):
             yield from self.finish(on_error)
@@ -117,7 +120,7 @@ class _Reader:
             report(error, on_error)
 
     def finish(self, on_error: ErrorHandler | None) -> Iterator[GameRecord]:
-        """The game that has been read."""
+        """Yield the game that has been read."""
         game, comment = self.game, self.comment
         self.lose()
         if game is None:
@@ -183,7 +186,7 @@ class _Reader:
                 self.read_token(number, token)
 
     def read_token(self, number: int, token: re.Match[str]) -> None:
-        """A move, the number of a move, or the result."""
+        """Read a move, a move number, or the result."""
         assert self.game
         if self.game.result is not None:
             self.fail(number, f"{token[0].strip()!r} after the result {self.game.result!r}")
@@ -205,7 +208,7 @@ class _Reader:
                 self.fail(number, f"more than {_MAX_MOVES} moves")
 
     def read_comment(self, line: str, position: int) -> int:
-        """Read on in a comment or variation. Returns where it ends, or the end of the line."""
+        """Continue in a comment or variation; return its end, or the end of the line."""
         assert self.game
         opened, begin = self.comment[0], position
         while self.depth:
@@ -270,7 +273,10 @@ def _read_game(raw: _RawGame, file: str) -> GameRecord:
 
 
 def _read_result(raw: _RawGame, board_size: int) -> tuple[RecordedResult | None, str]:
-    """The result with the most that the tag, the end of the moves and Edax's comment say, and what contradicts the tag."""
+    """Return the most detailed result from the tag, the end of the moves and Edax's comment.
+
+    Also returns what contradicts the tag.
+    """
     texts = [text for text in (raw.tags.get("Result", ("", 0))[0].strip(), raw.result, raw.result_comment) if text]
     best: RecordedResult | None = None
     for text in texts:
@@ -294,7 +300,10 @@ def _differ(one: RecordedResult, other: RecordedResult) -> bool:
 
 
 def _parse_fen(text: str, file: str, line: int) -> Position:
-    """Edax's FEN: the rows from the last to the first, p for black and P for white, digits for empty squares, then b or w."""
+    """Read Edax's FEN: the rows from the last to the first, then b or w for the side to move.
+
+    p is black, P is white, digits count empty squares.
+    """
     rows, _, side = text.strip().partition(" ")
     cells = "".join("-" * int(sign) if sign in "123456789" else sign for sign in "/".join(reversed(rows[:200].split("/"))))
     n = rows.count("/") + 1
@@ -312,9 +321,10 @@ def _format_fen(position: Position) -> str:
 
 
 def format_pgn(record: GameRecord) -> str:
-    """The game as Edax writes it, with an empty line at the end, and with all that `read_pgn` keeps.
+    """Return the game as Edax writes it, with an empty line at the end.
 
-    The result is "1-0", "0-1", "1/2-1/2" or "*", with the discs in a comment behind the moves.
+    It has everything that `read_pgn` keeps. The result is "1-0", "0-1", "1/2-1/2" or "*", with the
+    discs in a comment after the moves.
     """
     start, n = record.game.start, record.game.start.board_size
     result = record.result_or_computed or RecordedResult(is_unfinished=True)
@@ -345,7 +355,7 @@ def format_pgn(record: GameRecord) -> str:
 
 
 def _format_moves(record: GameRecord) -> Iterator[str]:
-    """The lines of moves, with passes; both count."""
+    """Yield the lines of moves, with passes; the numbers count both."""
     n = record.game.start.board_size
     words: list[str] = []
     for index, (number, square, _) in enumerate(with_passes(record.game)):

@@ -1,8 +1,7 @@
 """The syntax that GGF and SGF share: `(;NAME[value]NAME[value][value];NAME[value])`.
 
-A game stands in parentheses and is a sequence of nodes, each a semicolon and properties. Only SGF
-has escapes (a backslash) and variations, which are more parentheses inside; the first variation at
-each branch is the game.
+A game is a sequence of nodes in parentheses, each a semicolon and properties. Only SGF has escapes
+(a backslash) and variations (nested parentheses); the first variation at each branch is the game.
 """
 
 from __future__ import annotations
@@ -14,22 +13,22 @@ from typing import Final, NamedTuple, NoReturn
 from othello_env.errors import RecordFormatError
 from othello_env.records.record import ErrorHandler, report
 
-# Real games have some kilobytes; what is longer has lost its end.
+# Real games have a few kilobytes; a longer one has lost its end.
 MAX_GAME_CHARACTERS: Final = 1 << 20
 
 _BETWEEN_GAMES: Final = re.compile(r"\s*(?:([0-9]{1,4})\s*(?=\(|$))?")
-# The beginning of a game; that of a variation has moves in it.
+# The beginning of a game; a variation begins with moves.
 _GAME_START: Final = re.compile(r"\(\s*;\s*(?:GM|FF|CA|AP|SZ)\s*\[")
 _BRACKET: Final = re.compile(r"[\[\]]")
 _VALUE: Final = {True: r"([^\]\\]*(?:\\.[^\]\\]*)*)\]", False: r"([^\]\[]*)\]"}  # with and without escapes
 _VALUE_END: Final = {escapes: re.compile(value, re.DOTALL) for escapes, value in _VALUE.items()}
-# What has no parenthesis in it, values apart. The limit bounds the memory that `re` takes.
+# Text without parentheses outside of values. The limit bounds the memory that `re` takes.
 _WITHOUT_PARENTHESES: Final = {escapes: re.compile(rf"(?:[^()\[]+|\[{value}){{0,1000}}", re.DOTALL) for escapes, value in _VALUE.items()}
 _TOKEN: Final = {escapes: re.compile(rf"\s*(?:([A-Za-z]+)?\s*\[{value}|([();]))", re.DOTALL) for escapes, value in _VALUE.items()}
 
 
 class Property(NamedTuple):
-    """A name with its values. line: where the first value ends."""
+    """A name with its values. line: the line where the first value ends."""
 
     name: str
     values: list[str]
@@ -37,7 +36,7 @@ class Property(NamedTuple):
 
 
 class GameText(NamedTuple):
-    """The text of a game, from parenthesis to parenthesis. line: where it begins."""
+    """The text of a game, from parenthesis to parenthesis. line: the line where it begins."""
 
     text: str
     line: int
@@ -46,8 +45,8 @@ class GameText(NamedTuple):
 def split_games(lines: Iterable[tuple[int, str]], file: str, *, escapes: bool, on_error: ErrorHandler | None) -> Iterator[GameText]:
     """Yield the texts of the games in a file.
 
-    The number of games that follow may stand in front of them, as GGS writes it. After an error,
-    reading goes on with the next text that looks like the beginning of a game.
+    They may be preceded by their number, as GGS writes it. After an error, reading continues with
+    the next text that looks like the beginning of a game.
     """
     splitter = _Splitter(file, escapes)
     number = 0
@@ -59,7 +58,7 @@ def split_games(lines: Iterable[tuple[int, str]], file: str, *, escapes: bool, o
 
 
 class _Splitter:
-    """The state between two lines."""
+    """Parser state between two lines."""
 
     def __init__(self, file: str, escapes: bool) -> None:
         self.file, self.escapes = file, escapes
@@ -70,7 +69,7 @@ class _Splitter:
         self.announced, self.announced_at = 0, 0  # games that must still follow, and the line that says so
 
     def feed(self, number: int, line: str, on_error: ErrorHandler | None) -> Iterator[GameText]:
-        """The games that end in a line."""
+        """Yield the games that end in a line."""
         position = 0
         while position < len(line):
             try:
@@ -91,7 +90,7 @@ class _Splitter:
                 report(RecordFormatError(str(error)), on_error)
 
     def find_game(self, number: int, line: str, position: int) -> int:
-        """Where the next game begins, or the end of the line. Begins it."""
+        """Begin the next game; return its position, or the end of the line."""
         if self.is_lost:
             start = _GAME_START.search(line, position)
             if not start:
@@ -114,7 +113,7 @@ class _Splitter:
         return position + 1
 
     def find_end(self, number: int, line: str, position: int) -> int:
-        """Where the game ends, or the end of the line."""
+        """Return the end of the game, or the end of the line."""
         while position < len(line):
             if self.in_value:
                 end = _VALUE_END[self.escapes].match(line, position)
@@ -147,7 +146,7 @@ class _Splitter:
             self.fail(self.announced_at, f"announces {self.announced} more games than follow up to line {number}")
 
     def finish(self, number: int) -> RecordFormatError | None:
-        """What is wrong at the end of the file."""
+        """Return the error at the end of the file, if any."""
         try:
             if self.depth:
                 self.fail(self.first_line, "the file ends inside the game that begins here")
@@ -157,7 +156,7 @@ class _Splitter:
         return None
 
     def fail(self, line: int, problem: str, position: int | None = None) -> NoReturn:
-        """Raise the error. position: in the current line, where a game may begin again."""
+        """Raise the error. position: where in the current line a game may begin again."""
         raise _LostGameError(f"{self.file}, line {line}: {problem}", position)
 
 
@@ -169,7 +168,11 @@ class _LostGameError(Exception):
         self.position = position
 
     def resume(self, line: str, begin: int) -> int:
-        """Where to look for the next game: the last parenthesis before the error that may begin one, else after the error."""
+        """Return where to look for the next game.
+
+        This is the last parenthesis before the error, which may begin a game, or else the place of
+        the error.
+        """
         if self.position is None:
             return begin
         start = line.rfind("(", begin, self.position + 1)
@@ -177,7 +180,7 @@ class _LostGameError(Exception):
 
 
 def parse_nodes(game: GameText, file: str, *, escapes: bool) -> list[list[Property]]:
-    """The nodes of the main variation, each a list of properties."""
+    """Return the nodes of the main variation, each a list of properties."""
     nodes: list[list[Property]] = []
     position, line = 0, game.line
     token_at = _TOKEN[escapes].match

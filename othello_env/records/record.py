@@ -1,4 +1,4 @@
-"""The one type of record that all formats are read into and written from."""
+"""The record type that all formats are read into and written from."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ErrorHandler = Callable[[RecordFormatError], object]
 
 _T = TypeVar("_T")
 
-# With white space between the squares.
+# Maximum length of a position, with white space between the squares.
 _MAX_POSITION_CHARACTERS: Final = 200
 
 _NUMBER: Final = re.compile(r"[+-]?[0-9]{1,6}(?:\.[0-9]{0,9})?")
@@ -28,7 +28,7 @@ _UNIX_TIME: Final = re.compile(r"[0-9]{8,10}")
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a record was found: the file, and the line (from 1) in a text or the byte offset in a binary file."""
+    """Place of a record: the file, and the line (from 1) in a text or the byte offset otherwise."""
 
     file: str = ""
     line: int | None = None
@@ -42,15 +42,15 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class GameRecord:
-    """A game, or a position without moves, with what its file says about it. Unknown texts are empty.
+    """A game, or a position without moves, with the data of its file. Unknown texts are empty.
 
     black, white: the players. date: ISO 8601 as far as it is known, "2006-05-28", "2006-05" or
-    "2006". result: as recorded, which may contradict the board; None where the file has none.
+    "2006". result: as recorded, which may contradict the board; None if the file has none.
     theoretical_score: Black's discs minus White's after best play from a position that the format
-    defines (WTHOR: 24 empties). komi: what is subtracted from Black's score. tags: what else the
-    format knows, under its own names ("TimeControl" in PGN, "RB" in GGF). notes: what the file says
-    about single moves, by move number from 1. place: where the record was found; records that
-    differ in it alone are equal.
+    defines (WTHOR: 24 empties). komi: the number subtracted from Black's score. tags: all other
+    properties, under the names of the format ("TimeControl" in PGN, "RB" in GGF). notes: comments
+    on single moves, by move number from 1. place: where the record was found; it does not count in
+    comparisons.
     """
 
     game: Game
@@ -70,22 +70,25 @@ class GameRecord:
 
     @property
     def is_complete(self) -> bool:
-        """Whether the game was played to its end. Otherwise it stops early, or is only a position."""
+        """True if the game was played to its end; False if it stops early or is only a position."""
         return self.game.final.is_over
 
     @property
     def result_or_computed(self) -> RecordedResult | None:
-        """The recorded result; without one that of the board where the game is complete, the empties given to the winner."""
+        """The recorded result; for a complete game without one, the result on the board.
+
+        The empty squares then go to the winner. None if neither exists.
+        """
         if self.result is not None or not self.is_complete:
             return self.result
         return RecordedResult.from_score(self.game.final.score("empties_to_winner"))
 
     def contradictions(self) -> tuple[str, ...]:
-        """Describe every way in which the recorded results contradict the board or each other, one line each.
+        """Describe each contradiction between the recorded results and the board, or among them.
 
-        A game that stops early has no result on the board: what is recorded for it was agreed,
-        adjudicated, or decided by the clock. Games of other rules (GGF type with an "a": fewer
-        discs win) are not compared.
+        The descriptions are one line each. A game that stops early has no result on the board: its
+        recorded result was agreed, adjudicated, or decided by the clock. Games under other rules
+        (GGF types with an "a": fewer discs win) are not compared.
         """
         found = []
         if self.result is not None and self.result.is_unclear:
@@ -99,7 +102,7 @@ class GameRecord:
 
 
 def _compare(result: RecordedResult, final: Position, num_moves: int) -> list[str]:
-    """The contradiction between a result and the end of a complete game; nothing where they agree."""
+    """Return the contradiction between a result and the end of a complete game, if any."""
     scores = {final.score("discs"), final.score("empties_to_winner")}
     black, white = final.discs
     on_board = f"{black}-{white}"
@@ -127,14 +130,14 @@ def _compare(result: RecordedResult, final: Position, num_moves: int) -> list[st
 
 
 def report(error: RecordFormatError, on_error: ErrorHandler | None) -> None:
-    """Pass an error to its handler; without one, raise it."""
+    """Pass an error to its handler, or raise it if there is no handler."""
     if on_error is None:
         raise error
     on_error(error)
 
 
 def read_each(items: Iterable[_T], read: Callable[[_T], GameRecord], on_error: ErrorHandler | None) -> Iterator[GameRecord]:
-    """Yield what `read` makes of each item; the errors go to `on_error`."""
+    """Yield the result of `read` for each item; the errors go to `on_error`."""
     for item in items:
         try:
             record = read(item)
@@ -155,17 +158,18 @@ def parse_position(text: str, place: Place) -> Position:
 
 
 def parse_komi(text: str, place: Place) -> float:
-    """The number in a text, 0 for none. Raises `RecordFormatError` for anything else."""
+    """Return the number in a text, 0 for an empty one; raise `RecordFormatError` for others."""
     if text and not _NUMBER.fullmatch(text.strip()):
         raise RecordFormatError(f"{place}: komi {text[:20]!r}: expected a number")
     return float(text or 0)
 
 
 def parse_date(text: str) -> str:
-    """The date in a text as ISO 8601, as far as it is known: "2006-05-28", "2006-05", "2006", or "" where there is none.
+    """Return the date in a text as ISO 8601, as far as it is known, or "" without a date.
 
-    The separators may be dots, hyphens or slashes; `??` stands for what is unknown; a time may
-    follow. Eight to ten digits are the seconds since 1970, unless they spell a date.
+    The result is like "2006-05-28", "2006-05" or "2006". The separators may be dots, hyphens or
+    slashes; `??` stands for an unknown part; a time may follow. Eight to ten digits are the seconds
+    since 1970, unless they form a date.
     """
     text = text.strip()
     compact = _COMPACT_DATE.fullmatch(text)
@@ -184,6 +188,6 @@ def parse_date(text: str) -> str:
 
 
 def known(text: str) -> str:
-    """A text without white space around it; empty for what files write when they do not know."""
+    """Strip white space, and return "" for the placeholders of unknown values."""
     text = text.strip()
     return "" if text in ("?", "-", "????") else text

@@ -1,4 +1,4 @@
-"""The formats of records, in one table: which file is of which format, reading and writing."""
+"""Table of all record formats: detection, reading and writing."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from othello_env.records.wthor import NAME_SUFFIXES, read_wthor, write_wthor
 
 _HEAD_BYTES: Final = 1 << 16
 
-# What only one format begins with.
+# Beginnings that only one format has.
 _LIST_START: Final = re.compile(r"\s*(?:[0-9]{1,4}\s*)?\(\s*;")
 _NAMED_GAME: Final = re.compile(r"GM\[\s*[A-Za-z]")
 _PGN_START: Final = re.compile(r'\s*\[\s*\w+\s*"')
@@ -41,11 +41,11 @@ class _Reader(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A format of records.
+    """A record format.
 
     suffixes: of its files, with the dot. read: takes numbered lines; None for the binary format,
-    WTHOR. format_record: makes the text of a record; None for WTHOR. header: what stands in front
-    of all records.
+    WTHOR. format_record: returns the text of a record; None for WTHOR. header: text before all
+    records.
     """
 
     name: str
@@ -76,10 +76,10 @@ _SIGNED_FORMATS: Final = ("ggf", "sgf", "pgn", "obf")
 
 
 def format_of(path: str | Path) -> str:
-    """The name of a file's format: what its first bytes show beyond doubt, else what its name ends with.
+    """Return the name of a file's format, from its first bytes if they decide, else its suffix.
 
-    The file need not exist. Raises `ValueError` where neither tells, `RecordFormatError` for a file
-    that only stands for another one, such as a Git LFS pointer.
+    The file need not exist. Raises `ValueError` if neither decides, and `RecordFormatError` for a
+    placeholder file such as a Git LFS pointer.
     """
     path = Path(path)
     by_name = _BY_SUFFIX.get(path.suffix.lower())
@@ -102,7 +102,7 @@ def format_of(path: str | Path) -> str:
 
 
 def _format_of_lines(head: list[str]) -> str:
-    """The format of a text that begins with these lines; nothing where they do not show it."""
+    """Return the format of a text that begins with these lines; "" if they do not decide."""
     if not head:
         return ""
     if _LIST_START.match(head[0]) or (head[0].strip().isdecimal() and len(head) > 1 and _LIST_START.match(head[1])):
@@ -132,10 +132,10 @@ def read_records(
     """Yield the records of a file, one by one, in bounded memory.
 
     format: a name in `FORMATS`; default: see `format_of`. encoding: of a text; default: UTF-8,
-    Shift-JIS or Latin-1, whichever fits.
-    on_error: gets the `RecordFormatError` of each record that cannot be read, and reading goes on
-    with the next one; without it the first error is raised. on_progress: gets the number of bytes
-    read since its last call. Raises `ValueError` for an unknown format or encoding.
+    Shift-JIS or Latin-1, whichever fits. on_error: called with the `RecordFormatError` of each
+    record that cannot be read, after which reading continues with the next one; without it the
+    first error is raised. on_progress: called with the number of bytes read since its last call.
+    Raises `ValueError` for an unknown format or encoding.
     """
     path = Path(path)
     form = _find_format(format or format_of(path))
@@ -168,7 +168,7 @@ def _read(
 
 
 class _CountedStream:
-    """A file that says how much of it is read."""
+    """A file that reports the number of bytes read."""
 
     def __init__(self, file: BinaryIO, on_progress: Callable[[int], object] | None) -> None:
         self.file, self.on_progress = file, on_progress
@@ -187,12 +187,13 @@ def write_records(
     *,
     on_error: WriteErrorHandler | None = None,
 ) -> int:
-    """Write records to a file, and return their number. The file appears as a whole, or after an error not at all.
+    """Write records to a file and return their number.
 
-    format: a name in `FORMATS`; default: what the file name ends with. A game without a recorded
-    result gets that of the board where the format wants one. on_error: gets the `ValueError` of
-    each record that the format cannot hold, and writing goes on with the next one; without it the
-    first such error is raised.
+    The file appears as a whole, or after an error not at all. format: a name in `FORMATS`; default:
+    from the suffix of the file. A game without a recorded result gets that of the board if the
+    format needs one. on_error: called with the `ValueError` of each record that the format cannot
+    hold, after which writing continues with the next one; without it the first such error is
+    raised.
     """
     path = Path(path)
     name = format or _BY_SUFFIX.get(path.suffix.lower())

@@ -1,4 +1,4 @@
-"""Written moves to games: legality, passes and colors are checked against the rules."""
+"""Replay of written moves: checks legality, passes and colors against the rules."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from othello_env.game import Game
 from othello_env.position import COLOR_NAMES, Position
 from othello_env.squares import BOARD_SIZES, format_square, parse_square, pass_square
 
-# Most names at once; `parse_square` knows the others.
+# Fast look-up of the most common names; `parse_square` knows the others.
 _SQUARES: Final = {
     n: {name: square for square in range(n * n) for name in (format_square(square, n), format_square(square, n).upper())}
     | dict.fromkeys(("", "-"), pass_square(n))
@@ -19,7 +19,10 @@ _SQUARES: Final = {
 
 
 class WrittenMove(NamedTuple):
-    """A move or pass as a file writes it. side: `BLACK` or `WHITE`, None where the format does not say. line: where it stands."""
+    """A move or pass as a file writes it.
+
+    side: `BLACK` or `WHITE`, None if the format does not say. line: its line number.
+    """
 
     square: int
     line: int
@@ -27,13 +30,16 @@ class WrittenMove(NamedTuple):
 
 
 def parse_move(text: str, board_size: int) -> int:
-    """The square of a move in a file; the pass for "", "-" and all of `PASS_TOKENS`. Raises `RecordFormatError` for anything else."""
+    """Return the square of a move in a file; the pass for "", "-" and all of `PASS_TOKENS`.
+
+    Raises `RecordFormatError` for anything else.
+    """
     square = _SQUARES[board_size].get(text.strip())
     return parse_square(text, board_size) if square is None else square
 
 
 def replay(moves: Sequence[WrittenMove], start: Position, file: str) -> Game:
-    """The game that written moves describe.
+    """Return the game that written moves describe.
 
     A forced pass may be written or left out, and any number of passes may follow the end of the
     game. Raises `RecordFormatError`, with the line of the move, for an illegal move, a pass that is
@@ -56,7 +62,7 @@ def replay(moves: Sequence[WrittenMove], start: Position, file: str) -> Game:
 
 
 def _first_illegal(squares: list[int], start: Position) -> tuple[int, IllegalMoveError]:
-    """The index of the first illegal move, and the error. There must be one."""
+    """Return the index of the first illegal move, which must exist, and the error."""
     position = start.resolve_pass()
     for index, square in enumerate(squares):
         try:
@@ -82,9 +88,10 @@ def _check_colors(moves: Sequence[WrittenMove], game: Game, file: str) -> None:
 
 
 def with_passes(game: Game) -> Iterator[tuple[int, int, int]]:
-    """Yield each move as (number, square, side), with the forced passes between the moves, also one that is forced after the last move.
+    """Yield each move and forced pass as (number, square, side).
 
-    The number counts the moves that place a disc, from 1; a pass has that of the move before it.
+    A pass that is forced after the last move is included. The number counts the moves that place a
+    disc, from 1; a pass has the number of the move before it.
     """
     positions, side = game.positions(), game.start.side_to_move
     is_pass = pass_square(game.start.board_size)

@@ -1,4 +1,4 @@
-"""Results as files state them: winners, scores and disc counts in many spellings."""
+"""Recorded results: winners, scores and disc counts in the spellings of the formats."""
 
 from __future__ import annotations
 
@@ -19,22 +19,21 @@ _WINNERS: Final = {"1": 1, "black": 1, "b": 1, "-1": -1, "white": -1, "w": -1, "
 TERMINATIONS: Final = (*REASONS.values(), "forfeit")
 _SGF_REASONS: Final = {"R": "resignation", "T": "time", "F": "forfeit", "": ""}
 
-# Twice the rounding of GGS's scores.
+# Twice the rounding error of GGS's scores.
 _KOMI_TOLERANCE: Final = 0.011
-# Edax's score of a game that is not over.
+# Edax's score for a game that is not over.
 _EDAX_NO_SCORE: Final = -127
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedResult:
-    """A result as a file states it, from Black's view.
+    """A result as recorded in a file, from Black's view.
 
-    outcome: +1, 0 or -1; None where it is unfinished or unclear. score: Black's discs minus
-    White's, None where only the winner is recorded. discs: (black, white), where the file gives
-    both. Whether the empty squares were given to the winner is often not said.
-    reason: "resignation", "time" or "agreement" for a game that was decided off the board.
-    is_unfinished: the file says that the game has no result. text: as the file spells it; results
-    that differ in it alone are equal.
+    outcome: +1, 0 or -1; None if it is unfinished or unclear. score: Black's discs minus White's,
+    None if only the winner is recorded. discs: (black, white), if the file has both. Many files do
+    not say whether the empty squares were given to the winner. reason: "resignation", "time" or
+    "agreement" for a game that was decided off the board. is_unfinished: the file says that the
+    game has no result. text: the spelling in the file; it does not count in comparisons.
     """
 
     outcome: int | None = None
@@ -46,17 +45,17 @@ class RecordedResult:
 
     @classmethod
     def from_score(cls, score: int, text: str = "", *, reason: str = "") -> RecordedResult:
-        """A result from Black's discs minus White's."""
+        """Return a result from Black's discs minus White's."""
         return cls((score > 0) - (score < 0), score, reason=reason, text=text)
 
     @classmethod
     def from_discs(cls, black: int, white: int, text: str = "") -> RecordedResult:
-        """A result from the discs of both players."""
+        """Return a result from the discs of both players."""
         return cls((black > white) - (black < white), black - white, (black, white), text=text)
 
     @property
     def is_unclear(self) -> bool:
-        """Whether the text is not understood."""
+        """True if the text is not understood."""
         return self.outcome is None and not self.is_unfinished
 
     def __str__(self) -> str:
@@ -69,9 +68,10 @@ class RecordedResult:
 
 
 def discs_of(result: RecordedResult, board_size: int) -> tuple[int, int] | None:
-    """The discs of Black and White, from the score where the file gives no discs; None where they do not follow.
+    """Return the discs of Black and White, computed from the score if the file has no discs.
 
-    A score without discs gives the empty squares to the winner, which makes it even.
+    Returns None if they cannot be computed. A score without discs is taken to give the empty
+    squares to the winner, so it must be even.
     """
     squares = board_size**2
     if result.discs is not None or result.score is None:
@@ -80,9 +80,10 @@ def discs_of(result: RecordedResult, board_size: int) -> tuple[int, int] | None:
 
 
 def parse_result(text: str, board_size: int = 8) -> RecordedResult:
-    """Read the result tag of a PGN file, or the column of a table: "33-31", "1-0", "1/2-1/2", "*", "+2".
+    """Read the result tag of a PGN file, or the result column of a table.
 
-    Black's number comes first, in "0-1", too. An unknown text gives a result that is unclear.
+    Known spellings: "33-31", "1-0", "1/2-1/2", "*", "+2". Black's number comes first, also in
+    "0-1". Any other text gives an unclear result.
     """
     text = text.strip()
     if text in UNFINISHED:
@@ -120,7 +121,7 @@ def parse_ggf_result(text: str, board_size: int, komi: float = 0.0) -> RecordedR
 
 
 def format_ggf_result(result: RecordedResult | None, komi: float = 0.0) -> str:
-    """The text that `parse_ggf_result` reads; "?" where there is no score."""
+    """Return the text that `parse_ggf_result` reads; "?" without a score."""
     if result is None or result.score is None:
         return "?"
     letter = _REASON_LETTERS.get(result.reason, "")
@@ -145,7 +146,10 @@ def parse_sgf_result(text: str, board_size: int) -> RecordedResult:
 
 
 def format_sgf_result(result: RecordedResult) -> str:
-    """The text that `parse_sgf_result` reads. A score gives way to the reason: "W+T" for a loss on time."""
+    """Return the text that `parse_sgf_result` reads.
+
+    A reason replaces the score: "W+T" for a loss on time.
+    """
     if result.outcome is None:
         return "Void"
     if result.outcome == 0:

@@ -1,9 +1,9 @@
 """SGF for Othello (GM[2]): `(;FF[4]GM[2]SZ[8]AB[e4][d5]AW[d4][e5]PL[B]RE[B+10];B[f5];W[d6]...)`.
 
-Two ways to name squares are in use: Edax, Cassio and OthelloTk write the letter and the digit,
-Quarry writes two letters, column and row from the top left. The first move may stand in the first
-node, a semicolon may follow the last one, passes may be written (`PA`, `pass`, `@@@@`, `tt` or
-nothing) or left out. Format: red-bean.com/sgf.
+Two ways to name squares are in use: Edax, Cassio and OthelloTk write a letter and a digit, Quarry
+writes two letters, column and row from the top left. The first move may be in the first node, a
+semicolon may follow the last node, and passes may be written (`PA`, `pass`, `@@@@`, `tt` or an
+empty value) or left out. Format: red-bean.com/sgf.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _SINGLE_LETTERS: Final = (*_SIDES, "C", "N", "V", "L", "M")  # private propertie
 _LETTER_PAIR: Final = re.compile("[a-z]{2}")
 _RECTANGLE: Final = re.compile("([A-Za-z][A-Za-z0-9]):([A-Za-z][A-Za-z0-9])")
 _SIDE_LETTERS: Final = {"B": BLACK, "BLACK": BLACK, "1": BLACK, "W": WHITE, "WHITE": WHITE, "2": WHITE}
-# Properties of the game that have no field of their own; the standard's game information, and the
+# Properties of the game without a field of their own: the standard's game information, and the
 # clocks of Cassio and GGS.
 _TAGS: Final = (
     "AN", "BR", "BT", "CP", "GC", "GN", "ON", "OT", "RU", "SO", "TM", "US", "WR", "WT", "BL", "WL", "RB", "RW", "TI", "TB", "TW", "TY"
@@ -40,9 +40,9 @@ _TAGS: Final = (
 def read_sgf(lines: Iterable[tuple[int, str]], file: str, *, on_error: ErrorHandler | None = None) -> Iterator[GameRecord]:
     """Yield the games of a file, one by one: the first variation of each.
 
-    lines: with their numbers. on_error: gets the error of each game that cannot be read, and
-    reading goes on with the next one; without it the first such error is raised, a
-    `RecordFormatError`.
+    lines: pairs (line number, text). on_error: called with the error of each game that cannot be
+    read, after which reading continues with the next game; without it the first such error, a
+    `RecordFormatError`, is raised.
     """
     games = split_games(lines, file, escapes=True, on_error=on_error)
     return read_each(games, partial(_read_game, file=file), on_error)
@@ -93,7 +93,7 @@ def _read_game(text: GameText, file: str) -> GameRecord:
 
 
 def _read_start(root: dict[str, Property], size: int, moves: list[WrittenMove], file: str) -> Position:
-    """The start position. Without PL the side of the first move is to move."""
+    """Return the start position. Without PL the side of the first move is to move."""
     discs = {}
     for name in ("AB", "AW"):
         discs[name] = 0
@@ -116,7 +116,7 @@ def _read_start(root: dict[str, Property], size: int, moves: list[WrittenMove], 
 
 
 def _read_squares(text: str, size: int, file: str, line: int) -> list[int]:
-    """The squares of one value: a square, or two opposite corners of a rectangle."""
+    """Return the squares of one value: a square, or two opposite corners of a rectangle."""
     corners = _RECTANGLE.fullmatch(text.strip())
     squares = [_read_square(name, size, file, line) for name in (corners.groups() if corners else (text,))]
     if max(squares) == pass_square(size):
@@ -129,7 +129,7 @@ def _read_squares(text: str, size: int, file: str, line: int) -> list[int]:
 
 
 def _read_square(text: str, size: int, file: str, line: int) -> int:
-    """The square of a name in either dialect, or the pass."""
+    """Return the square of a name in either dialect, or the pass."""
     name = text.strip()
     if _LETTER_PAIR.fullmatch(name) and name not in ("pa", "ps", "pp"):
         column, row = ord(name[0]) - ord("a"), ord(name[1]) - ord("a")
@@ -144,7 +144,7 @@ def _read_square(text: str, size: int, file: str, line: int) -> int:
 
 
 def _read_moves(nodes: list[list[Property]], size: int, file: str) -> tuple[list[WrittenMove], dict[int, str]]:
-    """The moves, and the comments on them by the number of the move."""
+    """Return the moves, and the comments on them by the number of the move."""
     moves: list[WrittenMove] = []
     notes: dict[int, str] = {}
     num_placed = 0
@@ -166,7 +166,7 @@ def _read_moves(nodes: list[list[Property]], size: int, file: str) -> tuple[list
 
 
 def _unescape(text: str) -> str:
-    """The text of a value: a backslash keeps the next character, and removes a line end."""
+    """Return the text of a value: a backslash keeps the next character, and removes a line end."""
     return re.sub(r"\\(.)", lambda match: "" if match[1] == "\n" else match[1], text, flags=re.DOTALL)
 
 
@@ -175,10 +175,10 @@ def _simple_text(text: str) -> str:
 
 
 def format_sgf(record: GameRecord, *, dialect: Dialect = "edax") -> str:
-    """The game as text that `read_sgf` reads, with a line end.
+    """Return the game as text that `read_sgf` reads, with a line end.
 
-    "edax" is one line with letters and digits, the start position and all passes; "quarry" has
-    lines of moves in pairs of letters, without passes and without the standard start position.
+    dialect: "edax" is one line with letters and digits, the start position and all passes; "quarry"
+    has lines of moves in pairs of letters, without passes and without the standard start position.
     """
     start, n = record.game.start, record.game.start.board_size
     is_quarry = dialect == "quarry"

@@ -1,10 +1,10 @@
 """Tables of games: comma or tab separated values with a column of transcripts.
 
-The first row names the columns, or is a game already. Known names, in any case: moves (`moves`,
+The first row names the columns, or is already a game. Known names, in any case: moves (`moves`,
 `game_moves`, `transcript`, `game`), `black`, `white`, `date`, `event`, `site`, `round`, `result`
-(spelled as in PGN), `winner` (1, -1, 0 or a color), `theoretical_score`, `komi` and `start` (a
-position). A column with another name becomes a tag, one without a name the tag "column_1" and so
-on. Without a column that is called moves, the first one with a transcript in it holds them. Lines
+(spelled as in PGN), `winner` (1, -1, 0 or a color), `theoretical_score`, `komi` and `start`
+(a position). A column with another name becomes a tag, a column without a name the tag "column_1"
+and so on. If no column is named as moves, the first column with a transcript has the moves. Lines
 that begin with `#` are skipped.
 """
 
@@ -29,7 +29,7 @@ _COLUMNS: Final = {
         for name in ("black", "white", "date", "event", "site", "round", "result", "winner", "theoretical_score", "komi", "start")
     },
 }
-# What is written, in this order.
+# Columns that are written, in this order.
 HEADER: Final = ("event", "site", "date", "round", "black", "white", "result", "theoretical_score", "komi", "start", "moves")
 _TRANSCRIPT: Final = re.compile(r"(?ai:(?:[a-h][1-8]){4,}(?:[a-h][1-8]|pa|pass|ps|pp|--|@@)*)")
 _SCORE: Final = re.compile(r"[+-]?[0-9]{1,3}")
@@ -39,8 +39,9 @@ _MAX_COLUMNS: Final = 200
 def read_table(lines: Iterable[tuple[int, str]], file: str, *, on_error: ErrorHandler | None = None) -> Iterator[GameRecord]:
     """Yield the games of a table, one by one.
 
-    lines: with their numbers. on_error: gets the error of each row that cannot be read, and reading
-    goes on with the next one; without it the first such error is raised, a `RecordFormatError`.
+    lines: pairs (line number, text). on_error: called with the error of each row that cannot be
+    read, after which reading continues with the next row; without it the first such error, a
+    `RecordFormatError`, is raised.
     """
     columns: list[str] = []
     for number, row in _read_rows(lines, file, on_error):
@@ -61,7 +62,10 @@ def read_table(lines: Iterable[tuple[int, str]], file: str, *, on_error: ErrorHa
 
 
 def _read_rows(lines: Iterable[tuple[int, str]], file: str, on_error: ErrorHandler | None) -> Iterator[tuple[int, list[str]]]:
-    """The rows with their line numbers. The first one decides whether tabs, commas or semicolons separate the cells."""
+    """Yield the rows with their line numbers.
+
+    The first row decides whether tabs, commas or semicolons separate the cells.
+    """
     delimiter = ""
     for number, line in lines:
         if not line.strip() or line.startswith("#"):
@@ -79,7 +83,7 @@ def _read_rows(lines: Iterable[tuple[int, str]], file: str, on_error: ErrorHandl
 
 
 def _read_header(row: list[str], place: Place) -> tuple[list[str], bool]:
-    """The names of the columns, and whether the row has names at all."""
+    """Return the names of the columns, and whether the row has names at all."""
     if any(_TRANSCRIPT.fullmatch(cell.strip()) for cell in row):
         return [f"column_{number}" for number in range(1, len(row) + 1)], False
     names = [_COLUMNS.get(cell.strip().lower(), cell.strip()) or f"column_{number}" for number, cell in enumerate(row, 1)]
@@ -132,12 +136,15 @@ def _read_row(columns: list[str], row: list[str], place: Place) -> GameRecord:
 
 
 def format_header() -> str:
-    """The first line of a table, with its end."""
+    """Return the header line of a table, with its line end."""
     return _format_row(HEADER)
 
 
 def format_row(record: GameRecord) -> str:
-    """The game in one line, with its end, that `read_table` reads below `format_header`. Tags and notes are not written."""
+    """Return the game as a line that `read_table` reads below `format_header`, with its end.
+
+    Tags and notes are not written.
+    """
     game = record.game
     values = {
         "result": "" if record.result is None else str(record.result),

@@ -1,16 +1,16 @@
 """Texts with a game or position in each line, as editors, databases and old programs write them.
 
-A file may mix these lines; empty lines and those that begin with `#` or `%` are skipped:
+A file may mix these lines; empty lines and lines that begin with `#` or `%` are skipped:
 
 - a transcript, `f5d6c3`, `F5 D6 C3` or `1. f5 d6 2. c3`; a line that begins with a later move
-  number goes on with the game before it;
+  number continues the game before it;
 - Edax's game from a position, `<64 squares> X;F5G6`, and a position alone, `<64 squares> X`, or in
   rcrr's list `id;<64 squares>;b;text`;
 - Logistello's logbook, `+d3-c3+c4: -04 10`: the signs are Black and White, the number is the score;
-- Vong's match files, `-WZebra   +00 d16      EML=...`: a character for each square;
+- Vong's match files, `-WZebra   +00 d16      EML=...`: one character per square;
 - the World Othello Championships' lists, `Arsenault 25-39 Davison :  F5D6C3...`;
 - lists of openings, `C4c3D3c5B2          X-square Opening` (Zebra) and `C4c3D3c5B2X-21` (Flippy),
-  with their number in front or not.
+  with or without their number in front.
 """
 
 from __future__ import annotations
@@ -42,16 +42,16 @@ _NAMED_OPENING: Final = re.compile(rf"\s*((?:{_SQUARE}){{2,20}})\s{{2,}}(\S*[A-Z
 
 # The code of a1 in Vong's files; the other squares follow.
 _VONG_A1: Final = ord(" ")
-# A transcript over several lines; more is damage.
+# Maximum length of a transcript over several lines; a longer one is damaged.
 _MAX_CHARACTERS: Final = 10_000
 
 
 def read_transcripts(lines: Iterable[tuple[int, str]], file: str, *, on_error: ErrorHandler | None = None) -> Iterator[GameRecord]:
-    """Yield the games and positions of a text, one by one; see the module for the lines that it may have.
+    """Yield the games and positions of a text, one by one; the module lists the known lines.
 
-    lines: with their numbers. on_error: gets the error of each line that cannot be read, and
-    reading goes on with the next one; without it the first such error is raised, a
-    `RecordFormatError`.
+    lines: pairs (line number, text). on_error: called with the error of each line that cannot be
+    read, after which reading continues with the next line; without it the first such error, a
+    `RecordFormatError`, is raised.
     """
     numbered: list[str] = []  # the lines of a numbered transcript
     place = Place(file)
@@ -93,7 +93,10 @@ def read_transcripts(lines: Iterable[tuple[int, str]], file: str, *, on_error: E
 
 
 def _read_line(text: str, place: Place) -> Iterator[GameRecord]:
-    """The records of a line. Raises `RecordFormatError`, or `IllegalMoveError` without the place."""
+    """Yield the records of a line.
+
+    Raises `RecordFormatError`, or `IllegalMoveError` without the place.
+    """
     if match := _POSITION.fullmatch(text):
         start = Position.parse(match[1] + match[2])
         yield GameRecord(_parse_game(match[3] or "", place, start), place=place)
@@ -139,9 +142,10 @@ def _read_championship(text: str, place: Place) -> Iterator[GameRecord]:
 
 
 def format_transcript(record: GameRecord) -> str:
-    """The moves in one line, without passes, with a line end; Edax's start position in front of them where it is not the standard one.
+    """Return the moves in one line, without passes, with a line end.
 
-    Nothing else of the record is written.
+    A start position other than the standard one precedes them in Edax's form. Nothing else of the
+    record is written.
     """
     game = record.game
     return f"{game}\n" if game.moves and game.start == Position.start() else f"{game.start};{game}\n"

@@ -1,15 +1,15 @@
-"""WTHOR, the database format of the French Othello Federation: .wtb (games), .jou (players), .trn (tournaments).
+"""WTHOR, the database format of the French Othello Federation.
 
-All numbers are little-endian. A file begins with 16 bytes: the date of its creation (century, year,
-month, day), the number of games (u32) in a .wtb file, the number of names (u16) in the others, the
-year of the games (u16), the board size (0 stands for 8), 1 for solitaires, the empties of the
-theoretical score (0 stands for 22), and 0. A game has 68 bytes: the numbers of the tournament and
-of both players (u16), Black's discs, Black's discs after best play from the position with so many
-empties, and 60 moves, column plus ten times row from 1, 0 after the last one. Passes are not
-written. The empty squares go to the winner. Names are Latin-1, filled up
-with zeros: 20 bytes a player, 26 a tournament. The number of a name is its place in its file, from
-0; files of games and names stand in one folder. Format: FFO, "Format WTHOR" (S. Quin and S.
-Nicolet).
+A .wtb file holds games, a .jou file players, a .trn file tournaments. All numbers are
+little-endian. A file begins with 16 bytes: the date of its creation (century, year, month, day),
+the number of games (u32) in a .wtb file, the number of names (u16) in the others, the year of the
+games (u16), the board size (0 means 8), 1 for solitaires, the empties of the theoretical score
+(0 means 22), and 0. A game has 68 bytes: the numbers of the tournament and of both players (u16),
+Black's discs, Black's discs after best play from the position with that many empties, and 60 moves,
+each the column plus ten times the row, both from 1, and 0 after the last one. Passes are not
+written. The empty squares go to the winner. Names are Latin-1, padded with zeros: 20 bytes per
+player, 26 per tournament. The number of a name is its index in its file, from 0; files of games and
+names are in one folder. Format: FFO, "Format WTHOR" (S. Quin and S. Nicolet).
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _GAME: Final = np.dtype(
     ]
 )
 _NAME_BYTES: Final = {"player": 20, "tournament": 26}
-# What stands at number 0 of the official files.
+# Name number 0 in the official files.
 _NO_NAME: Final = {"player": "???", "tournament": "Diverses parties"}
 NAME_SUFFIXES: Final = {"player": ".jou", "tournament": ".trn"}
 _DEPTH: Final = 24
@@ -59,7 +59,10 @@ _CREATED: Final = re.compile("([0-9]{1,5})-([0-9]{1,3})-([0-9]{1,3})")
 _NUMBER: Final = re.compile("[0-9]{1,5}")
 
 SQUARE_OF_CODE: Final = np.full(256, NO_SQUARE, np.uint8)
-"""The square for each byte of a move; `NO_SQUARE` (255) for the 0 after the last move and for bytes that are no move."""
+"""The square for each byte of a move; `NO_SQUARE` (255) for bytes that are not a move.
+
+The 0 after the last move is such a byte.
+"""
 SQUARE_OF_CODE[[10 * row + column for row in range(1, 9) for column in range(1, 9)]] = np.arange(64)
 _CODE_OF_SQUARE: Final = np.flatnonzero(SQUARE_OF_CODE != NO_SQUARE).astype(np.uint8)
 
@@ -68,9 +71,9 @@ _CODE_OF_SQUARE: Final = np.flatnonzero(SQUARE_OF_CODE != NO_SQUARE).astype(np.u
 class WthorHeader:
     """The first 16 bytes of a file.
 
-    created: (year, month, day), as they stand there. num_games: in a .wtb file, else 0. num_names:
-    in a .jou or .trn file. year: of the games, 0 where it is not said. board_size: 0 or 8. depth:
-    empties of the theoretical score, 0 stands for 22. reserved: 0.
+    created: (year, month, day), as recorded. num_games: in a .wtb file, else 0. num_names: in a
+    .jou or .trn file. year: of the games, 0 if it is not given. board_size: 0 or 8. depth: empties
+    of the theoretical score, 0 means 22. reserved: 0.
     """
 
     created: tuple[int, int, int]
@@ -89,7 +92,7 @@ class WthorHeader:
         return cls((100 * century + year_of_century, month, day), num_games, num_names, *rest)
 
     def to_bytes(self) -> bytes:
-        """The 16 bytes."""
+        """Return the 16 bytes."""
         year, month, day = self.created
         rest = (self.num_games, self.num_names, self.year, self.board_size, self.kind, self.depth, self.reserved)
         return _HEADER.pack(year // 100, year % 100, month, day, *rest)
@@ -97,7 +100,7 @@ class WthorHeader:
 
 @dataclass(frozen=True, slots=True)
 class WthorArrays:
-    """All games of a .wtb file as arrays, just as they stand there; nothing is played.
+    """All games of a .wtb file as arrays of the recorded values; no moves are played.
 
     tournaments, black_players, white_players: [N] uint16. black_scores, theoretical_scores: [N]
     uint8, Black's discs. moves: [N, 60] uint8, see `SQUARE_OF_CODE`.
@@ -115,14 +118,18 @@ class WthorArrays:
         return len(self.moves)
 
     def squares(self) -> npt.NDArray[np.uint8]:
-        """The squares of the moves, [N, 60] uint8, `NO_SQUARE` (255) after the last one: what `othello_env.sequences` works on."""
+        """Return the squares of the moves, [N, 60] uint8, in the form of `othello_env.sequences`.
+
+        Entries after the last move are `NO_SQUARE` (255).
+        """
         return SQUARE_OF_CODE[self.moves]
 
 
 def read_arrays(path: str | Path) -> WthorArrays:
-    """Read a .wtb file at once. Raises `RecordFormatError` for a file whose length, header, scores or moves do not fit the format.
+    """Read a whole .wtb file.
 
-    Whether the moves are legal is not checked; `read_wthor` does that.
+    Raises `RecordFormatError` for a file whose length, header, scores or moves do not fit the
+    format. The legality of the moves is not checked; `read_wthor` does that.
     """
     path = Path(path)
     with path.open("rb") as stream:
@@ -135,7 +142,7 @@ def read_arrays(path: str | Path) -> WthorArrays:
 
 
 def write_arrays(path: str | Path, arrays: WthorArrays) -> None:
-    """Write a .wtb file. What `read_arrays` reads is written again byte for byte."""
+    """Write a .wtb file; arrays from `read_arrays` give the same file, byte for byte."""
     table = np.zeros(len(arrays), _GAME)
     fields = (arrays.tournaments, arrays.black_players, arrays.white_players, arrays.black_scores, arrays.theoretical_scores, arrays.moves)
     for name, values in zip(_GAME.names or (), fields, strict=True):
@@ -146,13 +153,13 @@ def write_arrays(path: str | Path, arrays: WthorArrays) -> None:
 def read_wthor(stream: ByteSource, path: str | Path, *, on_error: ErrorHandler | None = None) -> Iterator[GameRecord]:
     """Yield the games of a .wtb file, one by one.
 
-    stream: the open file; it is read in blocks of some 70 kB. path: where it lies. The names come
-    from the .jou and .trn files of the same name, or else from WTHOR.JOU and WTHOR.TRN, in its
-    folder; without them players and events are empty. The numbers, the creation date of the file
-    and the depth of the theoretical scores become tags ("WthorBlack", "WthorDepth" and so on).
-    on_error: gets the error of each game that cannot be read, and reading goes on with the next
-    one; without it the first such error is raised, a `RecordFormatError`. A length that does not
-    fit the header is always raised.
+    stream: the open file; it is read in blocks of about 70 kB. path: its path. The names come from
+    the .jou and .trn files of the same name in its folder, or else from WTHOR.JOU and WTHOR.TRN
+    there; without them players and events are empty. The numbers, the creation date of the file and
+    the depth of the theoretical scores become tags ("WthorBlack", "WthorDepth" and so on).
+    on_error: called with the error of each game that cannot be read, after which reading continues
+    with the next game; without it the first such error, a `RecordFormatError`, is raised. A length
+    that does not fit the header is always raised.
     """
     path = Path(path)
     header = _read_games_header(stream, path)
@@ -192,7 +199,7 @@ def read_wthor(stream: ByteSource, path: str | Path, *, on_error: ErrorHandler |
 
 
 def _read_header(stream: ByteSource, path: Path) -> tuple[WthorHeader, int]:
-    """The header and the length of the file."""
+    """Return the header and the length of the file."""
     data = stream.read(_HEADER.size)
     check_first_bytes(data, path.name)
     if len(data) < _HEADER.size:
@@ -220,7 +227,7 @@ def _read_games_header(stream: ByteSource, path: Path) -> WthorHeader:
 
 
 def _read_table(stream: ByteSource, num_games: int, file: str, first: int) -> npt.NDArray[Any]:
-    """The next games. first: the index of the first one."""
+    """Read the next games. first: the index of the first one."""
     data = stream.read(_GAME.itemsize * num_games)
     if len(data) != _GAME.itemsize * num_games:
         raise RecordFormatError(f"{file}, byte {_HEADER.size + _GAME.itemsize * first + len(data)}: the file has become shorter")
@@ -228,7 +235,7 @@ def _read_table(stream: ByteSource, num_games: int, file: str, first: int) -> np
 
 
 def _find_problems(table: npt.NDArray[Any]) -> list[str]:
-    """For each game what does not fit the format, or nothing."""
+    """Return for each game what does not fit the format, or ""."""
     codes = table["moves"]
     is_end = codes == 0
     is_wrong = (SQUARE_OF_CODE[codes] == NO_SQUARE) & ~is_end
@@ -264,10 +271,10 @@ def read_names(path: str | Path) -> tuple[str, ...]:
 
 
 def write_names(path: str | Path, names: Iterable[str], *, created: tuple[int, int, int] | None = None) -> None:
-    """Write a .jou or .trn file. created: (year, month, day) in its header; default: today.
+    """Write a .jou or .trn file.
 
-    Raises `ValueError` for a name that is not Latin-1 or too long (19 bytes a player, 25 a
-    tournament), and for too many names.
+    created: (year, month, day) in its header; default: today. Raises `ValueError` for a name that
+    is not Latin-1 or too long (19 bytes per player, 25 per tournament), and for too many names.
     """
     path = Path(path)
     kind = _kind_of(path)
@@ -285,16 +292,16 @@ def write_wthor(
     created: tuple[int, int, int] | None = None,
     on_error: WriteErrorHandler | None = None,
 ) -> int:
-    """Write a .wtb file, and where records have names also a .jou and a .trn file of the same name. Returns the number of games.
+    """Write a .wtb file, and return the number of games.
 
-    A player or tournament keeps the number in the record's tags where it can. The year is that of
-    all games, 0 where they differ; the creation date and the depth of the theoretical scores are
-    those of the first record's tags, else `created` (default: today) and
-    24. A game without a theoretical score gets its result in that place, as Edax does. Raises
-    `ValueError` for a record that the
-    format cannot hold: another board or start position, no moves, no result in discs, a name that
-    is too long or not Latin-1.
-    on_error: gets such an error, and writing goes on with the next record.
+    If records have names, also writes a .jou and a .trn file of the same name. A player or
+    tournament keeps the number in the record's tags if possible. The year is that of all games, 0
+    if they differ; the creation date and the depth of the theoretical scores are those of the first
+    record's tags, else `created` (default: today) and 24. A game without a theoretical score gets
+    its result instead, as in Edax. Raises `ValueError` for a record that the format cannot hold:
+    another board or start position, no moves, no result in discs, a name that is too long or not
+    Latin-1. on_error: called with such an error, after which writing continues with the next
+    record.
     """
     path = Path(path)
     numbers = {kind: _Numbers(kind) for kind in NAME_SUFFIXES}
@@ -324,7 +331,7 @@ def write_wthor(
 
 
 class _Numbers:
-    """The numbers of the names of one kind."""
+    """Numbers of the names of one kind."""
 
     def __init__(self, kind: str) -> None:
         self.kind = kind
@@ -334,7 +341,10 @@ class _Numbers:
         self.have_names = False
 
     def number(self, name: str, tag: str) -> int:
-        """The number of a name: that of the tag where it is free, else the next one. Without a name, the tag's or 0."""
+        """Return the number of a name: that of the tag if it is free, else the next one.
+
+        Without a name, the number is that of the tag, or 0.
+        """
         wanted = int(tag) if _NUMBER.fullmatch(tag) and int(tag) < _MAX_NAMES - 1 else 0
         if not name:
             if self.names.setdefault(wanted, "") and wanted:
@@ -353,7 +363,7 @@ class _Numbers:
         return number
 
     def table(self) -> list[str]:
-        """The names in the order of their numbers, those that no record has empty."""
+        """Return the names in the order of their numbers; unused numbers have empty names."""
         return [self.names.get(number, "") for number in range(self.last + 1)]
 
 
@@ -383,7 +393,7 @@ def _encode_game(record: GameRecord, numbers: dict[str, _Numbers]) -> bytes:
 
 
 def _with_empties(discs: tuple[int, int]) -> int:
-    """The score with the empty squares given to the winner."""
+    """Return the score with the empty squares given to the winner."""
     difference, empties = discs[0] - discs[1], 64 - sum(discs)
     return difference + empties * ((difference > 0) - (difference < 0))
 
@@ -420,7 +430,7 @@ def _kind_of(path: Path) -> str:
 
 
 def _read_names_for(path: Path, kind: str) -> tuple[str, ...]:
-    """The names that belong to a file of games; none where there is no such file."""
+    """Return the names that belong to a file of games; empty if their file does not exist."""
     for stem in (path.stem, "WTHOR", "wthor", "Wthor"):
         for suffix in (NAME_SUFFIXES[kind], NAME_SUFFIXES[kind].upper()):
             names = path.parent / f"{stem}{suffix}"
@@ -430,6 +440,6 @@ def _read_names_for(path: Path, kind: str) -> tuple[str, ...]:
 
 
 def _name_at(names: tuple[str, ...], number: int) -> str:
-    """The name with a number; empty for one that means "unknown" or lies behind the end."""
+    """Return the name with a number; "" for one that means "unknown" or is out of range."""
     name = names[number] if number < len(names) else ""
     return "" if number == 0 and name in _NO_NAME.values() else name

@@ -1,1 +1,1 @@
-"""Pictures of positions. Everything here draws a `Position` and knows no rules."""
+"""Pictures of positions. Everything here draws a `Position` and contains no rules."""

@@ -10,10 +10,10 @@ from othello_env.rendering.pixels import draw_board
 
 
 def save_gif(path: Path, game: Game, *, size: int = 320, seconds_per_move: float = 0.6) -> None:
-    """Write a game as a GIF that repeats, one frame a position; the last one stays longer.
+    """Write a game as a looping GIF, one frame per position; the last frame is shown longer.
 
-    Raises `ImportError`, naming the extra, without Pillow, and `ValueError` for a time that is not
-    from 0.02 to 60 seconds.
+    Raises `ImportError`, naming the extra, without Pillow, and `ValueError` for `seconds_per_move`
+    outside 0.02 to 60.
     """
     if not 0.02 <= seconds_per_move <= 60:
         raise ValueError(f"seconds_per_move {seconds_per_move}: expected 0.02 to 60")

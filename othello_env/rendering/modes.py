@@ -1,4 +1,4 @@
-"""The render modes of the environments, in one place."""
+"""Render modes of the environments."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ FRAMES_PER_SECOND: Final = 2
 
 
 class Renderer:
-    """Draws positions in one render mode: None, "ansi", "rgb_array", or "human", which opens a window when it first draws.
+    """Draws positions in one render mode: None, "ansi", "rgb_array" or "human".
 
-    Raises `ValueError` for another mode.
+    "human" opens a window for the first frame. Raises `ValueError` for any other mode.
     """
 
     def __init__(self, mode: str | None) -> None:
@@ -30,7 +30,7 @@ class Renderer:
         self._window: Window | None = None
 
     def render(self, position: Position, last_move: int | None) -> str | Frame | None:
-        """The text or the frame; None in a window, and, with a warning, without a mode."""
+        """Return the text or the frame; None with "human", and, with a warning, without a mode."""
         if self.mode is None:
             gymnasium.logger.warn("render() was called, but the environment was made without a render_mode")
             return None
@@ -47,10 +47,10 @@ class Renderer:
         return None
 
     def close(self) -> None:
-        """Close the window, if there is one."""
+        """Close the window, if one is open."""
         if self._window is not None:
             self._window.close()
 
     def __getstate__(self) -> dict[str, Any]:
-        """Copies and pickles draw in windows of their own."""
+        """Leave out the window: copies and pickles open their own."""
         return {"mode": self.mode, "_window": None}

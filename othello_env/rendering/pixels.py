@@ -1,4 +1,4 @@
-"""Positions as pictures, drawn with NumPy alone: no display, no drawing library."""
+"""Positions as images, drawn with NumPy alone, without a display or a drawing library."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _DISC_COLORS: Final = ((22, 22, 24), (244, 243, 238))  # black, white
 _RIM_COLORS: Final = ((70, 70, 74), (176, 174, 166))
 _LAST_MOVE_COLOR: Final = (214, 58, 46)
 
-# Five columns by seven rows, a row a string; what is not blank is ink.
+# Five columns by seven rows, one string per row; "#" is ink.
 _GLYPHS: Final = {
     "a": ("", "", " ###", "    #", " ####", "#   #", " ####"),
     "b": ("#", "#", "####", "#   #", "#   #", "#   #", "####"),
@@ -47,11 +47,11 @@ _GLYPHS: Final = {
 
 
 def draw_board(position: Position, *, size: int = DEFAULT_SIZE, last_move: int | None = None, show_legal: bool = True) -> Frame:
-    """The board from above, a1 at the top left, with coordinates where they fit.
+    """Draw the board from above, a1 at the top left, with coordinates if they fit.
 
-    last_move: the square that is marked with a red dot; a pass marks nothing. show_legal: whether
-    the squares where the side to move may play have a small dot of its color. Returns (size, size,
-    3) uint8, one pixel less where `size` is odd, since video codecs want even sides. Raises
+    last_move: the square to mark with a red dot; a pass is not marked. show_legal: True to mark the
+    legal squares of the side to move with a small dot of its color. Returns (size, size, 3) uint8,
+    one pixel less per side if `size` is odd, because video codecs need even sides. Raises
     `ValueError` for a size under 64 and for a square outside the board.
     """
     if size < MIN_SIZE:
@@ -79,14 +79,14 @@ def draw_board(position: Position, *, size: int = DEFAULT_SIZE, last_move: int |
 
 
 def _layout(n: int, size: int) -> tuple[int, int]:
-    """The width of the frame around the squares, and of a square."""
+    """Return the width of the border and the width of a square, in pixels."""
     cell = int(size * 0.88) // n
     return (size - cell * n) // 2, cell
 
 
 @lru_cache(maxsize=8)
 def _empty_board(n: int, size: int) -> npt.NDArray[np.float64]:
-    """Frame, felt, lines and coordinates: (size, size, 3) float64. Not to be changed."""
+    """Return border, felt, lines and coordinates: (size, size, 3) float64. Not to be modified."""
     margin, cell = _layout(n, size)
     picture = np.empty((size, size, 3))
     picture[:] = _FRAME_COLOR
@@ -106,7 +106,7 @@ def _empty_board(n: int, size: int) -> npt.NDArray[np.float64]:
 
 
 def _write(picture: npt.NDArray[np.float64], character: str, row: int, column: int, scale: int) -> None:
-    """Write one character around a point."""
+    """Draw one character centered on a point."""
     ink = np.array([[sign == "#" for sign in line.ljust(5)] for line in _GLYPHS[character]])
     ink = ink.repeat(scale, axis=0).repeat(scale, axis=1)
     top, left = max(0, row - len(ink) // 2), max(0, column - ink.shape[1] // 2)
@@ -116,12 +116,15 @@ def _write(picture: npt.NDArray[np.float64], character: str, row: int, column: i
 
 @lru_cache(maxsize=32)
 def _circle(cell: int, radius: float) -> Coverage:
-    """Return the share of each pixel of a square that a circle around its middle covers: (cell, cell), 0 to 1, smooth at the edge."""
+    """Return the share of each pixel of a square that a centered circle covers.
+
+    The result is (cell, cell), from 0 to 1, antialiased.
+    """
     away = np.arange(cell) - (cell - 1) / 2
     coverage: Coverage = np.clip(radius - np.hypot(away[:, None], away) + 0.5, 0, 1)
     return coverage
 
 
 def _paint(area: npt.NDArray[np.float64], coverage: Coverage, color: tuple[int, int, int]) -> None:
-    """Blend a color into an area, by its coverage."""
+    """Blend a color into an area, weighted by its coverage, in place."""
     area += coverage[..., None] * (np.array(color) - area)

@@ -1,4 +1,4 @@
-"""Positions and games as SVG: pictures for notebooks and pages, animations of whole games."""
+"""Positions and games as SVG: pictures for notebooks and web pages, animations of games."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _EDGES: Final = {"black": "#46464a", "white": "#b0aea6"}
 
 
 def board_svg(position: Position, *, size: int = 360, last_move: int | None = None, show_legal: bool = True) -> str:
-    """The board with coordinates as an SVG document, `size` pixels wide.
+    """Return the board with coordinates as an SVG document, `size` pixels wide.
 
-    last_move: the square that is marked with a red dot. show_legal: whether the squares where the
-    side to move may play have a small dot of its color.
+    last_move: the square to mark with a red dot. show_legal: True to mark the legal squares of the
+    side to move with a small dot of its color.
     """
     n = position.board_size
     parts = []
@@ -38,9 +38,9 @@ def board_svg(position: Position, *, size: int = 360, last_move: int | None = No
 
 
 def game_svg(game: Game, *, size: int = 360, seconds_per_move: float = 0.8) -> str:
-    """A game as an SVG document that plays itself, over and over, with a pause at the end.
+    """Return a game as an animated SVG document that repeats, with a pause at the end.
 
-    seconds_per_move: how long each position shows. Raises `ValueError` where that makes no sense.
+    seconds_per_move: time per position. Raises `ValueError` unless it is above 0 and at most 3600.
     """
     if not 0 < seconds_per_move <= 3600:
         raise ValueError(f"seconds_per_move {seconds_per_move}: must be above 0, and 3600 at most")
@@ -64,7 +64,10 @@ def game_svg(game: Game, *, size: int = 360, seconds_per_move: float = 0.8) -> s
 
 
 def _paint(color: str) -> str:
-    """Return the attributes of a disc. No style element: it would change all of a page that contains the picture."""
+    """Return the fill and stroke attributes of a disc.
+
+    A style element would affect the whole page that contains the picture.
+    """
     return f'fill="{_COLORS[color]}" stroke="{_EDGES[color]}"'
 
 
@@ -75,7 +78,7 @@ def _fill(position: Position, square: int) -> str:
 
 
 def _steps(attribute: str, values: Sequence[str], frames: int, duration: float) -> str:
-    """An attribute that changes at once from one frame to the next, only where it really changes."""
+    """Return the animation of an attribute, with a step at each frame where its value changes."""
     changes = [0, *(number for number in range(1, len(values)) if values[number] != values[number - 1])]
     if len(changes) == 1:
         return ""

@@ -7,7 +7,10 @@ from othello_env.squares import format_square, pass_square
 
 
 def render_text(position: Position, *, last_move: int | None = None) -> str:
-    """Return the board with coordinates: `X` black, `O` white, `·` where the side to move may play, and the line of `format_status`."""
+    """Return the board with coordinates, and below it the line of `format_status`.
+
+    `X` is black, `O` white, `·` a legal square of the side to move.
+    """
     n = position.board_size
     signs = []
     for square in range(n * n):
@@ -19,9 +22,9 @@ def render_text(position: Position, *, last_move: int | None = None) -> str:
 
 
 def format_status(position: Position, *, last_move: int | None = None) -> str:
-    """Return one line: the discs, whose turn it is or the result, and the last move.
+    """Return one line: the disc counts, the side to move or the result, and the last move.
 
-    last_move: the square (or the pass) that led here; None to leave it out.
+    last_move: the square (or the pass) that was played last; None to leave it out.
     """
     n = position.board_size
     black, white = position.discs
@@ -34,9 +37,10 @@ def format_status(position: Position, *, last_move: int | None = None) -> str:
 
 
 def format_result(position: Position) -> str:
-    """Return the result of a game that is over: "Black wins", with both scores, black's number first, where they differ.
+    """Return the result of a finished game: "Black wins", "White wins" or "draw".
 
-    Example: "Black wins (39-3 by discs, 61-3 with the empties to the winner)".
+    If the winner's score depends on the empty squares, both scores follow, Black's number first, as
+    in "Black wins (39-3 by discs, 61-3 with the empties to the winner)".
     """
     winner = {1: "Black wins", 0: "draw", -1: "White wins"}[position.outcome]
     black, white = position.discs

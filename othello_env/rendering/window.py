@@ -1,4 +1,4 @@
-"""A window that shows frames. The only file that imports pygame, and only when a window opens."""
+"""Window that shows frames. Only this file imports pygame, and only when a window opens."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from othello_env.rendering.pixels import Frame
 
 
 class Window:
-    """A window of the size of its frames, which a person may close.
+    """A window of the size of its frames, which the user may close.
 
-    pygame has one window: of several of these the one that shows a frame takes it over. Raises
-    `ImportError`, naming the extra, without pygame; either of pygame and pygame-ce will do.
+    pygame has a single window: the `Window` that shows a frame takes it over from the others.
+    Raises `ImportError`, naming the extra, without pygame; pygame-ce works as well.
     """
 
     _owner: ClassVar[Window | None] = None
@@ -30,7 +30,10 @@ class Window:
         self._clock: Any = pygame.time.Clock()
 
     def show(self, frame: Frame, frames_per_second: float) -> None:
-        """Show a frame (H, W, 3) and wait until it has been seen for its share of a second; nothing, once a person closed it."""
+        """Show a frame (H, W, 3) and wait until the next frame is due.
+
+        Does nothing after the user has closed the window.
+        """
         pygame = self._pygame
         if self._dismissed:
             return

@@ -1,8 +1,9 @@
-"""Games as arrays and token sequences: random games, exact labels for every prefix, a strict referee, tokenizers, files.
+"""Games as arrays and token sequences.
 
-Games are arrays of moves [N, T] uint8: squares (0 to `n*n - 1`), written passes (`n*n`) and
-`PADDING` (255) after the last move. NumPy is all that is needed; with numba (extra `[fast]`) the
-loops are compiled, and the results are the same.
+Random games, exact labels for every prefix, a strict referee, tokenizers, and files. Games are
+arrays of moves [N, T] uint8: squares (0 to `n*n - 1`), written passes (`n*n`) and `PADDING` (255)
+after the last move. Only NumPy is needed; with numba (extra `[fast]`) the loops are compiled, with
+the same results.
 """
 
 from othello_env.sequences.illegal_reason import IllegalReason

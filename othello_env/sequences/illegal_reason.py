@@ -6,7 +6,7 @@ from enum import IntEnum
 
 
 class IllegalReason(IntEnum):
-    """Reasons why a move is illegal, seen from the side to move."""
+    """Reasons why a move is illegal, from the view of the side to move."""
 
     NONE = 0
     """The move is legal."""
@@ -19,7 +19,7 @@ class IllegalReason(IntEnum):
     AFTER_END = 4
     """The game was over before the move."""
     PASS = 5
-    """A pass by a side that can move, or a second pass in place of one."""
+    """A pass by a side that can move, or a forced pass written twice."""
     NO_SQUARE = 6
     """A number that is neither a square, the pass, nor padding."""
     AFTER_PADDING = 7

@@ -1,4 +1,4 @@
-"""The loops over games compiled with numba: the same results as the NumPy code beside them."""
+"""Loops over games compiled with numba, with the same results as the NumPy code."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from othello_env.sequences import splitmix64
 from othello_env.sequences.illegal_reason import IllegalReason
 from othello_env.sequences.move_array import PADDING, Moves
 
-# Games played at the same time: few enough that their boards and moves stay in a core's cache.
+# Games per block: few enough that their boards and moves stay in a core's cache.
 _BLOCK: Final = 1024
 
 register_jitable(splitmix64.output)
@@ -43,8 +43,7 @@ def play_random_games(
     """Write random games into `moves` [N, T].
 
     states: [N] uint64, states of the random generator for each game's first move. black, white:
-    uint64, discs of the start position.
-    words: of `compiled.GEOMETRY`.
+    uint64, discs of the start position. words: an array of `compiled.GEOMETRY`.
     """
     own, opp, legal = np.empty(_BLOCK, np.uint64), np.empty(_BLOCK, np.uint64), np.empty(_BLOCK, np.uint64)
     side, over = np.empty(_BLOCK, np.uint8), np.empty(_BLOCK, np.bool_)
@@ -82,7 +81,10 @@ def replay(
     words: BitboardArray,
     auto_pass: bool,
 ) -> None:
-    """Write what `replay.Replay` describes. black, white: uint64, the discs of the start position. words: of `compiled.GEOMETRY`."""
+    """Write the arrays of `replay.Replay`.
+
+    black, white: uint64, discs of the start position. words: an array of `compiled.GEOMETRY`.
+    """
     geometry = unpacked(words)
     num_columns = moves.shape[1]
     for row in range(len(moves)):

@@ -1,4 +1,7 @@
-"""Exact labels for every prefix of every game: boards, side to move, legal moves, flipped discs, empty squares."""
+"""Exact labels for every prefix of every game.
+
+The labels are boards, side to move, legal moves, flipped discs and empty squares.
+"""
 
 from __future__ import annotations
 
@@ -29,11 +32,11 @@ class Labels:
     the start position. Columns after the last position are 0 in every array; `prefix_mask` is 0
     there.
 
-    own, opp: [N, T + 1] uint64, discs of the side to move and of the other side. side_to_move: [N,
-    T + 1] uint8, 0 black, 1 white: the side whose move comes next by the rules, passes included.
-    legal_moves: [N, T + 1] uint64, for the side to move. flipped: [N, T] uint64, the discs that the
-    move in each column flips, without the disc placed. lengths: [N] int64, the number of columns
-    with moves.
+    own, opp: [N, T + 1] uint64, discs of the side to move and of the other side. side_to_move:
+    [N, T + 1] uint8, 0 black, 1 white: the side whose move comes next by the rules, passes
+    included. legal_moves: [N, T + 1] uint64, for the side to move. flipped: [N, T] uint64, the
+    discs that the move in each column flips, without the disc placed. lengths: [N] int64, the
+    number of columns with moves.
     """
 
     own: BitboardArray
@@ -66,7 +69,7 @@ class Labels:
 
     @property
     def empties(self) -> npt.NDArray[np.uint8]:
-        """The numbers of empty squares: [N, T + 1] uint8."""
+        """Numbers of empty squares: [N, T + 1] uint8."""
         return popcount(self.empty_squares)
 
     @property
@@ -75,7 +78,7 @@ class Labels:
         return np.arange(self.own.shape[1]) <= self.lengths[:, None]
 
     def boards(self, perspective: Perspective) -> npt.NDArray[np.int8]:
-        """The contents of the squares: [N, T + 1, n*n] int8, 0 for an empty square.
+        """Return the contents of the squares: [N, T + 1, n*n] int8, 0 for an empty square.
 
         perspective: "side_to_move" gives 1 for own discs and -1 for those of the other side ("mine"
         and "theirs"), "color" gives 1 for black and -1 for white. The squares are in the standard
@@ -93,10 +96,10 @@ class Labels:
         return boards.reshape(*self.own.shape, num_squares)
 
     def legal_mask(self) -> npt.NDArray[np.int8]:
-        """The legal next moves: [N, T + 1, n*n + 1] int8, 1 for each legal square; the last entry is 1 where a pass is forced.
+        """Return the legal next moves: [N, T + 1, n*n + 1] int8, 1 for each legal square.
 
-        All entries are 0 where the game is over, and after the last position. Passes are forced
-        here only without `auto_pass`.
+        The last entry is 1 if a pass is forced, which happens only without `auto_pass`. All entries
+        are 0 if the game is over, and after the last position.
         """
         num_actions = self.board_size**2 + 1
         mask = np.zeros((self.own.size, num_actions), dtype=np.int8)
@@ -107,14 +110,17 @@ class Labels:
         return mask
 
     def flipped_mask(self) -> npt.NDArray[np.int8]:
-        """The discs that each move flips: [N, T, n*n] int8, 1 for a flipped disc."""
+        """Return the discs that each move flips: [N, T, n*n] int8, 1 for a flipped disc."""
         num_squares = self.board_size**2
         mask = np.empty((self.flipped.size, num_squares), dtype=np.int8)
         _unpack_into(self.flipped.ravel(), mask)
         return mask.reshape(*self.flipped.shape, num_squares)
 
     def position(self, row: int, num_moves: int) -> Position:
-        """The position of one game after its first `num_moves` columns. Raises `ValueError` where the game has fewer."""
+        """Return the position of one game after its first `num_moves` columns.
+
+        Raises `ValueError` if the game has fewer.
+        """
         if not 0 <= num_moves <= self.lengths[row]:
             raise ValueError(f"game {row} after {num_moves} moves: expected 0 to {self.lengths[row]} moves")
         own, opp, side = self.own[row, num_moves], self.opp[row, num_moves], self.side_to_move[row, num_moves]
@@ -125,14 +131,14 @@ def label_games(moves: npt.ArrayLike, board_size: int = 8, *, auto_pass: bool = 
     """Play games through and label every prefix.
 
     moves: [N, T] integers: squares, written passes (`n*n`), `PADDING` after the last move. Games
-    begin at the start position and may stop early. auto_pass: with it (the default) a side without
+    begin at the start position and may stop early. auto_pass: if True (the default), a side without
     a move is skipped right after the move that leaves it without one, so `legal_moves` is empty
-    exactly where the game is over; a written pass changes nothing. Without it passes must be
-    written, and a side that must pass has the move until it has passed. Raises `IllegalMoveError`
-    with game, move and reason for the first illegal game, and `ValueError` for what is no array of
+    exactly if the game is over; a written pass changes nothing. If False, passes must be written,
+    and a side that must pass remains to move until it has passed. Raises `IllegalMoveError` with
+    game, move and reason for the first illegal game, and `ValueError` for anything but an array of
     moves.
 
-    A position takes 33 bytes, and 8 more for its move; label large data sets in parts.
+    Each position takes 33 bytes, and its move 8 more; label large data sets in parts.
     """
     moves, board_size = as_moves(moves), check_board_size(board_size)
     replay = Replay.empty(*moves.shape)
@@ -143,7 +149,7 @@ def label_games(moves: npt.ArrayLike, board_size: int = 8, *, auto_pass: bool = 
 
 
 def _unpack_into(bits: BitboardArray, mask: npt.NDArray[np.int8]) -> None:
-    """Write sets of squares [P] as 0/1 vectors [P, n*n], without temporary arrays of the same size."""
+    """Write sets of squares [P] as 0/1 vectors [P, n*n], without large temporary arrays."""
     for rows in _chunks(len(bits)):
         mask[rows] = unpack(bits[rows], mask.shape[1])
 
@@ -153,7 +159,7 @@ def _chunks(length: int) -> Iterator[slice]:
 
 
 def raise_for_illegal(verdicts: Verdicts) -> None:
-    """Raise `IllegalMoveError` for the first game that is not legal, if there is one."""
+    """Raise `IllegalMoveError` for the first illegal game, if there is one."""
     illegal = np.flatnonzero(~verdicts.is_legal)
     if len(illegal):
         raise IllegalMoveError(verdicts.describe(int(illegal[0])))

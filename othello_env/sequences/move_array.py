@@ -1,8 +1,7 @@
 """Games as arrays of moves: one row per game, one column per move.
 
 Each entry is a square (0 to n*n - 1), a written pass (n*n), or `PADDING` from the end of the game
-on. Passes may be left out, as in
-most data sets: they follow from the rules.
+on. Passes may be left out, as in most data sets: they follow from the rules.
 """
 
 from __future__ import annotations
@@ -22,14 +21,14 @@ Moves = npt.NDArray[np.uint8]
 
 
 def max_moves(board_size: int) -> int:
-    """The largest number of moves that a game without written passes can have: 60 on 8x8."""
+    """Return the maximum number of moves of a game without written passes: 60 on 8x8."""
     return board_size**2 - 4
 
 
 def as_moves(moves: npt.ArrayLike) -> Moves:
-    """Convert [N, T] integers to uint8 in C order, without a copy where they are that already.
+    """Convert [N, T] integers to uint8 in C order, without a copy if they already are.
 
-    Raises `ValueError` for other shapes and types, and for entries that are not 0 to 255.
+    Raises `ValueError` for other shapes and types, and for entries outside 0 to 255.
     """
     try:
         array = np.asarray(moves)
@@ -62,7 +61,7 @@ def pad_games(games: Iterable[Sequence[int]], board_size: int = 8) -> Moves:
 
 
 def flatten(games: Iterable[Sequence[int]]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """The entries of all games one after the other, and the number of entries of each game."""
+    """Return the entries of all games, concatenated, and the number of entries of each game."""
     rows = list(games)
     lengths = np.fromiter(map(len, rows), dtype=np.int64, count=len(rows))
     values = np.fromiter(chain.from_iterable(rows), dtype=np.int64, count=int(lengths.sum()))
@@ -70,7 +69,7 @@ def flatten(games: Iterable[Sequence[int]]) -> tuple[npt.NDArray[np.int64], npt.
 
 
 def pad_values(values: npt.NDArray[Any], lengths: npt.NDArray[np.int64], *, width: int, padding: int) -> npt.NDArray[Any]:
-    """Arrange the result of `flatten` as [N, T], T the width or the longest game's length if that is more."""
+    """Arrange the result of `flatten` as [N, T], with T the larger of width and longest game."""
     width = max(width, int(lengths.max(initial=0)))
     array = np.full((len(lengths), width), padding, dtype=values.dtype)
     array[np.arange(width) < lengths[:, None]] = values
@@ -78,7 +77,10 @@ def pad_values(values: npt.NDArray[Any], lengths: npt.NDArray[np.int64], *, widt
 
 
 def fit_columns(moves: Moves, num_columns: int) -> Moves:
-    """Copy games into an array of another width. Raises `ValueError` with the first game that has more entries than that."""
+    """Copy games into an array of another width.
+
+    Raises `ValueError` for the first game that has more entries than that.
+    """
     too_long = np.flatnonzero((moves[:, num_columns:] != PADDING).any(axis=1))
     if len(too_long):
         row = int(too_long[0])

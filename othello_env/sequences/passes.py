@@ -1,4 +1,4 @@
-"""Written passes: data sets leave passes out, programs such as OpenSpiel and pgx write them as a move."""
+"""Written passes: most data sets omit passes; programs such as OpenSpiel and pgx write them."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from othello_env.squares import check_board_size, pass_square
 
 
 def omit_passes(moves: npt.ArrayLike, board_size: int = 8, *, length: int | None = None) -> Moves:
-    """Leave the written passes out, legal or not; `find_illegal_moves` tells which are not forced.
+    """Remove the written passes, legal or not; `find_illegal_moves` finds the unforced ones.
 
-    moves: [N, T] integers. length: number of columns, by default `n*n - 4`. Returns a new array [N,
-    L] uint8. Raises `ValueError` for a game longer than `length`.
+    moves: [N, T] integers. length: number of columns, by default `n*n - 4`. Returns a new array
+    [N, L] uint8. Raises `ValueError` for a game longer than `length`.
     """
     entries, board_size = as_moves(moves), check_board_size(board_size)
     written = entries == pass_square(board_size)
@@ -32,9 +32,8 @@ def write_passes(moves: npt.ArrayLike, board_size: int = 8, *, length: int | Non
     """Write every forced pass between two moves as an entry of its own, the number `n*n`.
 
     moves: [N, T] integers, passes left out or written. length: number of columns; by default that
-    of the longest game, so that it depends on the games. Returns a new array [N, L] uint8. Raises
-    `IllegalMoveError` with game, move and reason for the first illegal game, `ValueError` for a
-    game longer than `length`.
+    of the longest game. Returns a new array [N, L] uint8. Raises `IllegalMoveError` with game, move
+    and reason for the first illegal game, and `ValueError` for a game longer than `length`.
     """
     moves, board_size = as_moves(moves), check_board_size(board_size)
     raise_for_illegal(find_illegal_moves(moves, board_size))

@@ -1,8 +1,8 @@
 """Pickled lists of integers, read without executing the pickle.
 
-A pickle is a program that may call any function. This reader takes only those whose instructions
-build lists, tuples and integers, and checks all of them before the first is carried out. Time and
-memory are bounded by the size of the file.
+A pickle is a program that may call any function. This reader accepts only those whose instructions
+build lists, tuples and integers, and checks all instructions before it carries out the first. The
+size of the file bounds time and memory.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ import numpy.typing as npt
 
 from othello_env.errors import RecordFormatError
 
-# Longer lists are no games.
+# Longer lists are not games.
 _LONGEST: Final = 256
 
-# Protocols 2 to 5. The arguments of `r` and `j` are bounded, because the unpickler makes room for
-# as many entries as they say.
+# Protocols 2 to 5. The arguments of `r` and `j` are bounded, because the unpickler allocates as
+# many entries as they say.
 _INSTRUCTIONS: Final = re.compile(
     rb"(?:K.|\x94|[\](ea)t\x85\x86\x87]|M..|J....|q.|h.|[rj]..[\x00-\x7f]\x00|\x95.{8}|\x80[\x02-\x05]){1,10000}", re.DOTALL
 )
@@ -32,9 +32,10 @@ _DAMAGE: Final = (pickle.UnpicklingError, EOFError, ValueError, IndexError, KeyE
 
 
 def load_games(data: bytes) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Load a list of lists of integers: the integers one after the other, and the length of each list.
+    """Load a list of lists of integers.
 
-    Raises `RecordFormatError` for every other pickle, and for lists of more than 256 integers.
+    Returns the integers, concatenated, and the length of each list. Raises `RecordFormatError` for
+    any other pickle, and for lists of more than 256 integers.
     """
     games = _load(data)
     if not isinstance(games, list | tuple) or not all(isinstance(game, list | tuple) for game in games):
@@ -50,7 +51,7 @@ def load_games(data: bytes) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64
 
 
 def _load(data: bytes) -> Any:
-    """Load the object in a pickle that holds nothing but lists, tuples and integers."""
+    """Load the object in a pickle that contains only lists, tuples and integers."""
     place = 0
     while match := _INSTRUCTIONS.match(data, place):
         place = match.end()

@@ -1,11 +1,11 @@
-"""Games of uniformly random legal moves, the same ones for the same seed on every machine.
+"""Games of uniformly random legal moves, the same for the same seed on every machine.
 
-The random numbers are counter-based: each depends on the seed, the number of the game and the
-number of the move only, so that neither the chunk size nor the number of threads changes a game.
-Move `t` of game `g` uses output number `64 * g + t` of the SplitMix64 generator (Steele, Lea &
-Flood 2014) whose state begins at `SeedSequence(seed).generate_state(1, uint64)[0]`. The upper 32
-bits of the output, `word`, choose entry `word * k >> 32` of the `k` legal squares in ascending
-order; the chances of two squares differ by less than 2**-26.
+The random numbers are counter-based: each depends only on the seed, the number of the game and the
+number of the move, so neither the chunk size nor the number of threads changes a game. Move `t` of
+game `g` uses output number `64 * g + t` of the SplitMix64 generator (Steele, Lea & Flood 2014)
+whose state begins at `SeedSequence(seed).generate_state(1, uint64)[0]`. The upper 32 bits of the
+output, `word`, select entry `word * k >> 32` of the `k` legal squares in ascending order; the
+probabilities of two squares differ by less than 2**-26.
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ def random_games(num_games: int, board_size: int, seed: int, *, first: int = 0) 
     """Play games in which every legal move is equally likely.
 
     board_size: 4, 6 or 8. seed: an integer from 0. first: number of the first game;
-    `random_games(20, n, seed)` and the two halves `random_games(10, n, seed)` and
-    `random_games(10, n, seed, first=10)` are the same games. Returns [N, T] uint8 with
-    `T = n*n - 4`: the squares of the moves without passes, then `PADDING`. Raises `ValueError` for
-    numbers out of range.
+    `random_games(20, n, seed)` gives the same games as `random_games(10, n, seed)` followed by
+    `random_games(10, n, seed, first=10)`. Returns [N, T] uint8 with `T = n*n - 4`: the squares of
+    the moves without passes, then `PADDING`. Raises `ValueError` for numbers out of range.
 
-    20 million 8x8 games take 1.2 GB; `stream_random_games` gives them in chunks.
+    20 million 8x8 games take 1.2 GB; `stream_random_games` yields them in chunks.
     """
     return next(stream_random_games(num_games, board_size, seed, first=first, chunk_size=max(1, num_games)), _no_games(board_size))
 
 
 def stream_random_games(num_games: int, board_size: int, seed: int, *, first: int = 0, chunk_size: int = _CHUNK_SIZE) -> Iterator[Moves]:
-    """Play the games of `random_games` and yield them in chunks: [C, T] uint8 each, `chunk_size` games or what is left.
+    """Play the games of `random_games` and yield them in chunks: [C, T] uint8 each.
 
-    The arguments are checked at the call. The games do not depend on `chunk_size`.
+    C is `chunk_size`, less in the last chunk; it does not change the games. The arguments are
+    checked at the call.
     """
     board_size = check_board_size(board_size)
     num_games, first, chunk_size, seed = index(num_games), index(first), index(chunk_size), index(seed)

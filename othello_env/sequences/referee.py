@@ -1,4 +1,4 @@
-"""A strict referee for sequences: the first illegal move of each game, with the reason."""
+"""Strict referee for sequences: the first illegal move of each game, with the reason."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ _EXPLANATIONS: Final = {
 class Verdicts:
     """First illegal moves of N games.
 
-    first_illegal: [N] int64, the column of the move, or -1 where the whole game is legal. reasons:
-    [N] uint8, values of `IllegalReason`. entries: [N] uint8, the entry in that column, `PADDING`
-    where the whole game is legal.
+    first_illegal: [N] int64, the column of the move, or -1 if the whole game is legal. reasons: [N]
+    uint8, values of `IllegalReason`. entries: [N] uint8, the entry in that column, `PADDING` if the
+    whole game is legal.
     """
 
     first_illegal: npt.NDArray[np.int64]
@@ -43,15 +43,18 @@ class Verdicts:
 
     @property
     def is_legal(self) -> npt.NDArray[np.bool_]:
-        """Games without an illegal move: [N] bool."""
+        """The games without an illegal move: [N] bool."""
         return self.first_illegal < 0
 
     def reason(self, row: int) -> IllegalReason:
-        """The reason in one row; `IllegalReason.NONE` for a legal game."""
+        """Return the reason in one row; `IllegalReason.NONE` for a legal game."""
         return IllegalReason(self.reasons[row])
 
     def describe(self, row: int) -> str:
-        """One row as text, such as "game 3, move 12 (d3): a disc lies on the square". Games count from 0, moves from 1."""
+        """Describe one row, as in "game 3, move 12 (d3): a disc lies on the square".
+
+        Games count from 0, moves from 1.
+        """
         if self.first_illegal[row] < 0:
             return f"game {row}: legal"
         entry = int(self.entries[row])
@@ -63,10 +66,10 @@ def find_illegal_moves(moves: npt.ArrayLike, board_size: int = 8, *, auto_pass: 
     """Find the first illegal move of each game.
 
     moves: [N, T] integers: squares, written passes (`n*n`), `PADDING` after the last move. A game
-    may stop early. auto_pass: with it (the default) forced passes happen by themselves and may be
-    written or left out; without it they must be written. In both cases
-    a move that only the other side could play is illegal: the turn changes by the rules alone.
-    Raises `ValueError` for what is no array of moves.
+    may stop early. auto_pass: if True (the default), forced passes are automatic and may be written
+    or left out; if False, they must be written. In both cases a move that only the other side could
+    play is illegal: the turn follows from the rules alone. Raises `ValueError` for anything but an
+    array of moves.
     """
     moves, board_size = as_moves(moves), check_board_size(board_size)
     first_illegal, reasons = np.empty(len(moves), dtype=np.int64), np.empty(len(moves), dtype=np.uint8)

@@ -1,4 +1,4 @@
-"""Games as arrays played through: the position after every prefix, up to the end or the first illegal move."""
+"""Replay of game arrays: the position after every prefix, up to the end or an illegal move."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from othello_env.sequences.illegal_reason import IllegalReason
 from othello_env.sequences.move_array import PADDING, Moves
 from othello_env.squares import pass_square
 
-# Handing rows to a thread takes as long as some hundred games.
+# Handing rows to a thread takes as long as replaying a few hundred games.
 _ROWS_PER_THREAD: Final = 512
 
-# Games whose positions `replay_in_chunks` has in memory: some megabytes.
+# Games whose positions `replay_in_chunks` holds in memory: a few megabytes.
 _GAMES_AT_A_TIME: Final = 4096
 
 
 class Replay(NamedTuple):
-    """Positions of N games of up to T moves. Column t is the position after t moves; columns after the last position are 0.
+    """Positions of N games of up to T moves. Column t is the position after t moves.
 
-    own, opp, legal: [N, T + 1] uint64; side: [N, T + 1] uint8, the side to move. flipped: [N, T]
-    uint64, the discs that the move in each column flips. lengths: [N] int64, the number of columns
-    before padding or an illegal move. first_illegal: [N] int64, a column, or -1. reasons: [N]
-    uint8, of `IllegalReason`.
+    Columns after the last position are 0. own, opp, legal: [N, T + 1] uint64; side: [N, T + 1]
+    uint8, the side to move. flipped: [N, T] uint64, the discs that the move in each column flips.
+    lengths: [N] int64, the number of columns before padding or an illegal move. first_illegal: [N]
+    int64, a column, or -1. reasons: [N] uint8, values of `IllegalReason`.
     """
 
     own: BitboardArray
@@ -42,7 +42,7 @@ class Replay(NamedTuple):
 
     @classmethod
     def empty(cls, num_games: int, num_columns: int) -> Replay:
-        """Arrays to write into."""
+        """Return arrays to write into."""
         positions = num_games, num_columns + 1
         return cls(
             np.empty(positions, dtype=np.uint64),
@@ -56,16 +56,16 @@ class Replay(NamedTuple):
         )
 
     def rows(self, rows: slice) -> Replay:
-        """Views of the arrays of some games."""
+        """Return views of the arrays of some games."""
         return Replay._make(array[rows] for array in self)
 
 
 def replay_games(moves: Moves, result: Replay, board_size: int, *, auto_pass: bool) -> None:
-    """Play games through and write their positions into `result`. moves: [N, T] uint8 in C order.
+    """Play games through and write their positions into `result`.
 
-    auto_pass: as in `PositionBatch`. With it a forced pass happens by itself right after the move
-    that causes it, and may be written as well; a written pass then changes nothing. Without it
-    passes must be written, as a move of their own.
+    moves: [N, T] uint8 in C order. auto_pass: as in `PositionBatch`. If True, a forced pass is
+    automatic right after the move that causes it, and may be written as well; a written pass then
+    changes nothing. If False, passes must be written, as moves of their own.
     """
     compiled = backend.compiled(len(moves))
     if compiled is not None:
@@ -81,7 +81,7 @@ def replay_games(moves: Moves, result: Replay, board_size: int, *, auto_pass: bo
 
 
 def replay_in_chunks(moves: Moves, board_size: int, *, auto_pass: bool = True) -> Iterator[tuple[slice, Replay]]:
-    """Replay games in memory that does not grow with their number; each result is overwritten by the next one."""
+    """Replay games in chunks, in constant memory; each result overwrites the one before."""
     scratch = Replay.empty(min(len(moves), _GAMES_AT_A_TIME), moves.shape[1])
     for first in range(0, len(moves), _GAMES_AT_A_TIME):
         rows = slice(first, min(first + _GAMES_AT_A_TIME, len(moves)))
@@ -91,7 +91,7 @@ def replay_in_chunks(moves: Moves, board_size: int, *, auto_pass: bool = True) -
 
 
 def _replay_with_numpy(moves: Moves, result: Replay, board_size: int, *, auto_pass: bool) -> None:
-    """Play games through in lockstep, a column at a time."""
+    """Play batched games through, one column at a time."""
     for array in result:
         array.fill(0)
     num_games, num_columns = moves.shape
@@ -136,7 +136,7 @@ def _store(batch: PositionBatch, result: Replay, column: int, running: npt.NDArr
 
 
 def _find_moves_after_padding(moves: Moves, result: Replay, column: int, rows: npt.NDArray[np.int64]) -> None:
-    """Report moves after the first padding, which stands in `column` of these rows."""
+    """Report moves after the first padding, which is in `column` of these rows."""
     later = moves[rows, column:] != PADDING
     found = later.any(axis=1)
     result.first_illegal[rows[found]] = column + later[found].argmax(axis=1)
@@ -144,7 +144,7 @@ def _find_moves_after_padding(moves: Moves, result: Replay, column: int, rows: n
 
 
 def _reasons(batch: PositionBatch, squares: Moves, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
-    """The reasons why moves are illegal in some rows of a batch."""
+    """Return the reasons why moves are illegal in some rows of a batch."""
     own, opp, tried = batch.own[rows], batch.opp[rows], squares[rows]
     move = np.left_shift(np.uint64(1), np.minimum(tried, 63).astype(np.uint64))
     cases: tuple[tuple[npt.NDArray[np.bool_], IllegalReason], ...] = (

@@ -1,4 +1,7 @@
-"""The SplitMix64 generator (Steele, Lea & Flood 2014), over operators only, so that the same lines serve NumPy and compiled code."""
+"""The SplitMix64 generator (Steele, Lea & Flood 2014).
+
+It consists of operators only, so the same lines serve NumPy and compiled code.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,10 @@ INCREMENT: Final = np.uint64(0x9E3779B97F4A7C15)
 
 
 def output(state: Any) -> Any:
-    """Compute the output that belongs to a state. state: uint64, a scalar in compiled code, an array elsewhere. Returns the same type."""
+    """Return the output for a state: uint64, a scalar in compiled code, an array elsewhere.
+
+    The result has the same type.
+    """
     mixed = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return mixed ^ (mixed >> np.uint64(31))

@@ -7,8 +7,8 @@
 | `.parquet` | column of lists of integers, one list per game | `moves`, without padding; needs pyarrow (extra `[data]`) |
 | `.pickle`, `.pkl` | list of lists of integers; nothing in the pickle is executed | not written |
 
-A file that was not written by `write_games` holds tokens of some kind: name its tokenizer. Reading
-changes neither files nor folders, and the arrays that it returns are read-only.
+A file that was not written by `write_games` holds tokens: pass its tokenizer. Reading changes
+neither files nor folders, and the arrays that it returns are read-only.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ from othello_env.squares import check_board_size, format_square, pass_square
 Numbers = npt.NDArray[Any]
 
 _COLUMN: Final = "moves"
-# What published data sets call the games.
+# Names of the games in published data sets.
 _COLUMNS: Final = (_COLUMN, "tokens", "input_ids")
 
 _NPY_MAGIC: Final = b"\x93NUMPY\x01\x00"
 _NPY_HEADER_SIZE: Final = 128
 
-# What NumPy raises for damaged files, besides `OSError`.
+# Errors that NumPy raises for damaged files, besides `OSError`.
 _DAMAGE: Final = (
     ValueError,
     EOFError,
@@ -61,17 +61,18 @@ _DAMAGE: Final = (
     zlib.error,
 )
 
-# Games that are checked at a time.
+# Games checked at a time.
 _CHUNK: Final = 1 << 16
 
 
 def write_games(path: str | Path, games: Moves | Iterable[Moves], board_size: int = 8) -> int:
-    """Write games to a file, which holds its old content until all are written. Returns their number.
+    """Write games to a file, which keeps its old content until all are written.
 
-    path: the suffix names the format. games: moves [N, T], or such arrays with one T, as
-    `stream_random_games` gives them; `.npy` and `.parquet` are written as they come, `.npz` is
-    collected first. Raises `ValueError` for another suffix and for numbers that are no moves,
-    `ModuleNotFoundError` where a parquet file needs pyarrow.
+    Returns the number of games. path: the suffix selects the format. games: moves [N, T], or an
+    iterable of such arrays with the same T, as `stream_random_games` yields them; `.npy` and
+    `.parquet` are written as they come, `.npz` is collected first. Raises `ValueError` for another
+    suffix and for numbers that are not moves, and `ModuleNotFoundError` if a parquet file needs
+    pyarrow.
     """
     path, board_size = Path(path), check_board_size(board_size)
     write = _WRITERS.get(path.suffix)
@@ -83,12 +84,13 @@ def write_games(path: str | Path, games: Moves | Iterable[Moves], board_size: in
 def read_games(path: str | Path, board_size: int = 8, *, tokenizer: Tokenizer | None = None, column: str | None = None) -> Moves:
     """Read the games of a file.
 
-    path: the suffix names the format. tokenizer: of the numbers in the file, its board size counts;
-    by default they are moves as `write_games` writes them. column: name of the array or column; by
-    default "moves", "tokens" or "input_ids". Returns [N, T] uint8, read-only; `find_illegal_moves`
-    says which games are legal. Raises `RecordFormatError` for a file that does not follow its
-    format and for numbers that are no moves, `ValueError` for an unknown suffix, `OSError` for a
-    file that cannot be opened, `ModuleNotFoundError` where a parquet file needs pyarrow.
+    path: the suffix selects the format. tokenizer: of the numbers in the file, with its own board
+    size; by default the numbers are moves as `write_games` writes them. column: name of the array
+    or column; by default "moves", "tokens" or "input_ids". Returns [N, T] uint8, read-only;
+    `find_illegal_moves` tells which games are legal. Raises `RecordFormatError` for a file that
+    violates its format and for numbers that are not moves, `ValueError` for an unknown suffix,
+    `OSError` for a file that cannot be opened, and `ModuleNotFoundError` if a parquet file needs
+    pyarrow.
     """
     path = Path(path)
     board_size = check_board_size(board_size if tokenizer is None else tokenizer.board_size)
@@ -107,7 +109,7 @@ def read_games(path: str | Path, board_size: int = 8, *, tokenizer: Tokenizer | 
 
 
 def _as_moves(numbers: Numbers, board_size: int) -> Moves:
-    """Take numbers as moves. Raises `RecordFormatError` where they cannot be."""
+    """Convert numbers to moves. Raises `RecordFormatError` if they are not moves."""
     if numbers.dtype != np.uint8 and np.issubdtype(numbers.dtype, np.signedinteger):
         numbers = np.where(numbers == IGNORE_INDEX, np.int16(PADDING), numbers)
     try:
@@ -225,7 +227,7 @@ def _read_parquet(path: Path, column: str | None, width: int) -> Numbers:
 
 
 def _list_column(lists: Any) -> tuple[npt.NDArray[np.int16], npt.NDArray[np.int64]]:
-    """The integers of a part of a column, one after the other, and the length of each list."""
+    """Return the integers of a part of a column, concatenated, and the length of each list."""
     values = lists.flatten()
     if lists.null_count or values.null_count:
         raise RecordFormatError("a game or a move is missing (null)")
@@ -253,7 +255,7 @@ def _pad_numbers(values: npt.NDArray[np.int16], lengths: npt.NDArray[np.int64], 
 
 
 def _choose(column: str | None, names: list[str]) -> str:
-    """The name of the array or column that holds the games."""
+    """Return the name of the array or column that holds the games."""
     wanted = _COLUMNS if column is None else (column,)
     found = [name for name in wanted if name in names] or (names if column is None and len(names) == 1 else [])
     if not found:

@@ -40,7 +40,10 @@ TokenizerName = Literal["othello_gpt", "inductive_bias", "squares", "othello_gpt
 Orientation = Literal["standard", "transposed", "mirrored"]
 
 IGNORE_INDEX: Final = -100
-"""Padding in lists that `CharDataset` has read, and the target that PyTorch's cross entropy ignores; `decode` reads it as padding."""
+"""Padding in lists that `CharDataset` has read, and the target that cross entropy ignores.
+
+`decode` reads it as padding.
+"""
 
 _SYMMETRIES: Final = {"standard": 0, "transposed": 4, "mirrored": 1}
 _CHUNK: Final = 1 << 16  # games decoded at a time: no temporary array is as large as a data set
@@ -48,7 +51,10 @@ _NONE: Final = 254  # in the look-up tables: a square without a token, a token w
 
 
 class _Numbering(NamedTuple):
-    """Tokens of the squares in ascending order, of the padding, and of the pass; None where passes are left out."""
+    """Tokens of the squares in ascending order, of the padding, and of the pass.
+
+    The pass is None if passes are left out.
+    """
 
     squares: dict[int, int]
     pad_id: int
@@ -57,11 +63,11 @@ class _Numbering(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tokenizer:
-    """Mapping between moves and tokens; `make_tokenizer` makes one.
+    """Mapping between moves and tokens; `make_tokenizer` returns one.
 
     vocab_size: V, number of tokens, padding included. pad_id: token of `PADDING`. pass_id: token of
-    the pass, or None where passes are left out. squares: [V] uint8, the entry of a move array that
-    each token stands for: a square, the pass, `PADDING`, or 254 for a token that is not used.
+    the pass, or None if passes are left out. squares: [V] uint8, the entry of a move array for each
+    token: a square, the pass, `PADDING`, or 254 for a token that is not used.
     """
 
     name: TokenizerName
@@ -75,12 +81,15 @@ class Tokenizer:
 
     @property
     def context_length(self) -> int | None:
-        """Number of tokens that a model reads: one less than the longest game, 59 on 8x8. None where passes are written."""
+        """Number of tokens that a model reads: the longest game less one, 59 on 8x8.
+
+        None if passes are written.
+        """
         return self.board_size**2 - 5 if self.pass_id is None else None
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the tokens, such as "d3", "pass" and "padding"; empty for a token that is not used."""
+        """The names of the tokens, such as "d3", "pass" and "padding"; "" for unused tokens."""
         special = {PADDING: "padding", _NONE: ""}
         squares = self.squares.tolist()
         return tuple(special[square] if square in special else format_square(square, self.board_size) for square in squares)
@@ -89,11 +98,11 @@ class Tokenizer:
         """Encode games as tokens.
 
         moves: [N, T] integers, passes left out or written. length: number of columns L; by default
-        `n*n - 4` where passes are left out, and that of the longest game where they are written.
-        Returns a new array [N, L] of `dtype`, `moves` stays as it is. Where passes are written they
-        are put where the rules force them; this raises `IllegalMoveError` for the first illegal
-        game. Otherwise nothing is checked but that each square has a token. Raises `ValueError` for
-        a square that has none, and for longer games.
+        `n*n - 4` if passes are left out, and that of the longest game if they are written. Returns
+        a new array [N, L] of `dtype`; `moves` does not change. If passes are written, they are
+        inserted where the rules force them; this raises `IllegalMoveError` for the first illegal
+        game. Otherwise the only check is that each square has a token. Raises `ValueError` for a
+        square without a token, and for longer games.
         """
         moves = as_moves(moves)
         arranged = (omit_passes if self.pass_id is None else write_passes)(moves, self.board_size, length=length)
@@ -109,8 +118,8 @@ class Tokenizer:
         """Decode tokens as games.
 
         tokens: [N, T] integers. Returns a new array [N, T] uint8; written passes stay, as `n*n`.
-        Only the numbers are checked: `find_illegal_moves` says which games are legal. Raises
-        `RecordFormatError` with game and column for a number that is no token.
+        Only the numbers are checked: `find_illegal_moves` tells which games are legal. Raises
+        `RecordFormatError` with game and column for a number that is not a token.
         """
         array = np.asarray(tokens)
         if array.ndim != 2 or not np.issubdtype(array.dtype, np.integer):
@@ -128,7 +137,7 @@ class Tokenizer:
         return moves
 
     def token_mask(self, legal_mask: npt.NDArray[Any]) -> npt.NDArray[np.int8]:
-        """Rearrange masks over squares as masks over tokens.
+        """Convert masks over squares to masks over tokens.
 
         legal_mask: [..., n*n + 1], such as `Labels.legal_mask()`. Returns [..., V] int8 in the
         order of the tokens; 0 for the padding and for tokens that are not used.
@@ -140,11 +149,11 @@ class Tokenizer:
 
 
 def make_tokenizer(name: TokenizerName, board_size: int | None = None, *, orientation: Orientation = "standard") -> Tokenizer:
-    """Make one of the tokenizers of the table.
+    """Return one of the tokenizers of the table.
 
     board_size: by default 8, or 6 for "othello_gpt_6x6". orientation: of the squares in the tokens;
-    moves are always in the standard one. Raises `ValueError` for an unknown name or orientation,
-    and for a board size that the tokenizer does not have.
+    moves are always in the standard orientation. Raises `ValueError` for an unknown name or
+    orientation, and for a board size that the tokenizer does not have.
     """
     if name not in get_args(TokenizerName):
         raise ValueError(f"tokenizer {name!r}: expected one of {', '.join(get_args(TokenizerName))}")
