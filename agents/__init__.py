@@ -1,4 +1,7 @@
-"""Sample agents. They run from a clone of the repository; `make_agent` builds an agent from its spec."""
+"""Sample agents, which run from a clone of the repository.
+
+`make_agent` builds an agent from its spec.
+"""
 
 from agents.base import Agent
 from agents.registry import AgentSpecError, agent_specs, make_agent

@@ -1,4 +1,7 @@
-"""Agents that look one move ahead, and the choice among afterstates. The protocol of all agents is `othello_env.agent.Agent`."""
+"""Agents that look one move ahead, and the choice among afterstates.
+
+The protocol of all agents is `othello_env.agent.Agent`.
+"""
 
 from __future__ import annotations
 
@@ -16,25 +19,28 @@ from othello_env.batch import Afterstates, PositionBatch
 
 Values = npt.NDArray[np.floating]
 
-# Values that differ by at most this much are tied: the tolerance of the published League protocol.
+# Values that differ by at most this much are tied; the tolerance of the published League protocol.
 TIE: Final = 1e-6
 
-# A won game has this value plus its disc difference, which is more than any evaluation of a running
-# game.
+# Value of a won game, to which the disc difference is added. It exceeds every evaluation of an
+# unfinished game.
 WON: Final = 1e4
 
 
 def set_results(values: Values, afterstates: Afterstates) -> None:
-    """Replace the values of afterstates that end the game by the result, see `WON`. values: [N], one per afterstate."""
+    """Overwrite the values of afterstates that end the game with the result, in place; see `WON`.
+
+    values: [N], one per afterstate.
+    """
     ends, differences = afterstates.results()
     values[ends] = np.sign(differences) * WON + differences
 
 
 def best_moves(afterstates: Afterstates, values: Values, *, positions: PositionBatch, rng: np.random.Generator) -> Moves:
-    """Return the move with the highest value for each position, ties broken at random; the pass where there is no afterstate.
+    """Return the move with the highest value for each position, breaking ties at random.
 
-    values: [N], one per afterstate, from the view of the side that made the move. Raises
-    `ValueError` if one is not finite.
+    Positions without afterstates get the pass. values: [N], one per afterstate, from the
+    perspective of the side that made the move. Raises `ValueError` if a value is not finite.
     """
     moves = np.full(len(positions), positions.pass_square, dtype=np.int64)
     if len(afterstates):
@@ -44,7 +50,7 @@ def best_moves(afterstates: Afterstates, values: Values, *, positions: PositionB
 
 
 def best_afterstates(rows: npt.NDArray[np.int64], values: Values, *, rng: np.random.Generator) -> npt.NDArray[np.int64]:
-    """Return the index of the highest value in each group of equal rows, ties broken at random.
+    """Return the index of the highest value in each group of equal rows, breaking ties at random.
 
     rows: [N] ascending, N > 0. values: [N]. Returns one index per group. Raises `ValueError` if a
     value is not finite.
@@ -60,18 +66,21 @@ def best_afterstates(rows: npt.NDArray[np.int64], values: Values, *, rng: np.ran
 
 
 def groups_of(rows: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return the start and the length of each group of equal rows. rows: [N] ascending, not negative."""
+    """Return the start and the length of each group of equal rows.
+
+    rows: [N] ascending, non-negative.
+    """
     first = np.flatnonzero(np.diff(rows, prepend=-1))
     return first, np.diff(first, append=len(rows))
 
 
 @dataclass(frozen=True, slots=True)
 class AfterstateAgent:
-    """Plays the move whose afterstate has the highest value, ties broken at random.
+    """Plays the move whose afterstate has the highest value, breaking ties at random.
 
-    evaluate: returns the values of N afterstates, [N], from the view of the side that made the
-    move. board_size: the only size that it can evaluate, or None for all; `select_moves` raises
-    `ValueError` for another. sees_colors: whether it plays black and white differently.
+    evaluate: returns the values of N afterstates, [N], from the perspective of the side that made
+    the move. board_size: the only board size that it can evaluate, or None for all; `select_moves`
+    raises `ValueError` for any other. sees_colors: True if it plays black and white differently.
     """
 
     name: str

@@ -1,9 +1,9 @@
-"""One board in compiled code: small boards inside the 8x8 board, flips by rays, final scores.
+"""Single boards in compiled code: small boards embedded in the 8x8 board, flips, final scores.
 
-Boards of 4x4 and 6x6 squares lie in the middle of the 8x8 board. Their other squares stay empty and
-are never played on, so one compiled function serves all board sizes. `flips_at` is a copy of the
-rules for speed: a search knows the square of a move, and eight rays from a known square take half
-as long as the general kernel. The tests compare it with the kernel.
+4x4 and 6x6 boards lie in the middle of the 8x8 board. The squares around them stay empty and are
+never played on, so one compiled function serves all board sizes. `flips_at` duplicates the rules
+for speed: a search knows the square of a move, and following eight rays from a known square takes
+half as long as the general kernel. The tests compare it with the kernel.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from othello_env.compiled import (
 
 Number = Any  # a number, or an array of numbers
 
-# Lets compiled functions call the features.
+# Registered so that compiled functions can call the features.
 for _function in FEATURE_FUNCTIONS:
     register_jitable(_function)
 
@@ -57,13 +57,12 @@ _HIGHEST: Final = np.uint64(1 << 63)
 _LAST: Final = np.uint64(63)
 _GEOMETRY: Final = GEOMETRY[SIZE]
 
-# From each square first the four directions in which square numbers rise, then the four opposite
-# ones.
+# (row, column) steps: first the four directions in which square numbers rise, then their opposites.
 _DIRECTIONS: Final = ((0, 1), (1, -1), (1, 0), (1, 1), (0, -1), (-1, 1), (-1, 0), (-1, -1))
 
 
 def _ray(square: int, direction: tuple[int, int]) -> int:
-    """The squares in one direction from a square, up to the edge."""
+    """Return the squares in one direction from a square, up to the edge, as a bitboard."""
     row, column = square // SIZE + direction[0], square % SIZE + direction[1]
     squares = 0
     while 0 <= row < SIZE and 0 <= column < SIZE:
@@ -73,7 +72,7 @@ def _ray(square: int, direction: tuple[int, int]) -> int:
 
 
 RAYS: Final = np.array([[_ray(square, direction) for direction in _DIRECTIONS] for square in range(NUM_SQUARES)], dtype=np.uint64)
-# The squares that touch a square.
+# The squares adjacent to each square, diagonals included.
 NEIGHBORS: Final = np.array(
     [
         sum(1 << other for other in range(NUM_SQUARES) if max(abs(other // SIZE - s // SIZE), abs(other % SIZE - s % SIZE)) == 1)
@@ -81,7 +80,7 @@ NEIGHBORS: Final = np.array(
     ],
     dtype=np.uint64,
 )
-# The four quadrants of the board: regions whose parity is cheap to compute.
+# The four quadrants of the board, whose parity is cheap to compute.
 _QUADRANT: Final = 0x0F0F0F0F
 QUADRANTS: Final = np.array([_QUADRANT, _QUADRANT << 4, _QUADRANT << 32, _QUADRANT << 36], dtype=np.uint64)
 _NOT_FIRST_COLUMN: Final = np.uint64(0xFEFEFEFEFEFEFEFE)
@@ -91,13 +90,16 @@ CORNERS: Final = np.uint64(1 << 0 | 1 << 7 | 1 << 56 | 1 << 63)
 
 
 def embedded_square(square: int, board_size: int) -> int:
-    """The square of the 8x8 board that holds a square of a smaller board."""
+    """Return the square of the 8x8 board that corresponds to a square of a smaller board."""
     margin = (SIZE - board_size) // 2
     return (square // board_size + margin) * SIZE + square % board_size + margin
 
 
 def embedded(discs: Bits, board_size: int) -> Bits:
-    """Bitboards of a smaller board, moved to the 8x8 board. discs: int, or uint64 of any shape. Returns the same type."""
+    """Return bitboards of a smaller board, moved to the 8x8 board.
+
+    discs: int, or uint64 of any shape. Returns the same type.
+    """
     row = (1 << board_size) - 1
     moved = discs ^ discs
     for first in range(0, board_size**2, board_size):
@@ -106,39 +108,39 @@ def embedded(discs: Bits, board_size: int) -> Bits:
 
 
 BOARD: Final = {n: np.uint64(embedded(FULL[n], n)) for n in FULL}
-"""The squares of each board size on the 8x8 board. Called `board` in compiled functions."""
+"""Bitboard on the 8x8 board of the squares of each board size; `board` in compiled functions."""
 
 
 @inlined
 def geometry_of(board: Word) -> compiled.Geometry:
-    """The geometry that restricts the functions of `othello_env.compiled` to the squares of `board`."""
+    """Return the geometry that restricts `othello_env.compiled` to the squares of `board`."""
     row, falling, column, rising, _ = unpacked(_GEOMETRY)
     return row, falling, column, rising, board
 
 
 @inlined
 def moves_on(own: Word, opp: Word, board: Word) -> Word:
-    """The legal moves on the squares of `board`."""
+    """Return the legal moves on the squares of `board`."""
     return legal_moves(own, opp, geometry_of(board))
 
 
 @inlined
 def settle_on(own: Word, opp: Word, board: Word) -> tuple[Word, Word, Word, bool]:
-    """`othello_env.compiled.settle` on the squares of `board`: (own, opp, legal moves, passed)."""
+    """Apply `othello_env.compiled.settle` on `board`: return (own, opp, legal moves, passed)."""
     return compiled.settle(own, opp, geometry_of(board))
 
 
 @inlined
 def touching(squares: Word) -> Word:
-    """The squares of a set and all squares that touch one of them."""
+    """Return a set of squares together with all adjacent squares."""
     wide = squares | ((squares << ONE) & _NOT_FIRST_COLUMN) | ((squares >> ONE) & _NOT_LAST_COLUMN)
     return wide | (wide << _ROW) | (wide >> _ROW)
 
 
 @inlined
 def _flips_rising(own: Word, opp: Word, ray: Word) -> Word:
-    # Adding 1 below the ray carries through the opponent's discs, and through all squares that are
-    # not on the ray, to the first other square of the ray.
+    # Adding 1 carries through the opponent's discs and all squares off the ray, to the first square
+    # of the ray without an opponent's disc.
     closing = ((opp | ~ray) + ONE) & ray & own
     return (closing - np.uint64(closing != EMPTY)) & ray
 
@@ -152,7 +154,10 @@ def _flips_falling(own: Word, opp: Word, ray: Word) -> Word:
 
 @inlined
 def flips_at(own: Word, opp: Word, square: Square) -> Word:
-    """The discs of `opp` that flip when `own` plays on an empty square; empty where the move is illegal."""
+    """Return the discs of `opp` that flip when `own` plays on an empty square.
+
+    The set is empty if the move is illegal.
+    """
     return (
         _flips_rising(own, opp, RAYS[square, 0])
         | _flips_rising(own, opp, RAYS[square, 1])
@@ -167,7 +172,10 @@ def flips_at(own: Word, opp: Word, square: Square) -> Word:
 
 @inlined
 def final_score(own: Word, opp: Word, board: Word, to_winner: int) -> Int:
-    """The score of a finished game from the view of `own`. to_winner: 1 where empty squares count for the winner, else 0."""
+    """Return the score of a finished game from the perspective of `own`.
+
+    to_winner: 1 if empty squares count for the winner, else 0.
+    """
     num_own = popcount(own)
     num_opp = popcount(opp)
     difference = num_own - num_opp
@@ -177,30 +185,30 @@ def final_score(own: Word, opp: Word, board: Word, to_winner: int) -> Int:
 
 @register_jitable
 def mixed_result(outcome: Number, margin: Number, num_squares: int, margin_share: float) -> Number:
-    """The value of a finished game, from -1 to 1: a mixture of who won and by how much. For NumPy and for compiled code.
+    """Return the value of a finished game in [-1, 1]: a weighted mean of outcome and margin.
 
-    outcome: +1, 0 or -1. margin: the disc difference, empty squares counted for the winner.
-    margin_share: the share of the margin, as a part of the board, in the value; the rest is the
-    outcome.
+    For NumPy and for compiled code. outcome: +1, 0 or -1. margin: disc difference, with empty
+    squares counted for the winner; it is divided by `num_squares`. margin_share: weight of the
+    margin in [0, 1]; the outcome has the remaining weight.
     """
     return (1 - margin_share) * outcome + margin_share * margin / num_squares
 
 
 @inlined
 def result_value(own: Word, opp: Word, board: Word, margin_share: float) -> Real:
-    """`mixed_result` of a finished game from the view of `own`."""
+    """Return the `mixed_result` of a finished game from the perspective of `own`."""
     margin = final_score(own, opp, board, 1)
     outcome = np.int64(margin > 0) - np.int64(margin < 0)
     return mixed_result(outcome, margin, popcount(board), margin_share)
 
 
 def board_arguments(own: int, opp: int, board_size: int) -> tuple[Word, Word, Word]:
-    """own, opp and board for a compiled function."""
+    """Return the arguments own, opp and board of a compiled function."""
     return np.uint64(embedded(own, board_size)), np.uint64(embedded(opp, board_size)), BOARD[board_size]
 
 
 def embedded_geometry(board_size: int) -> Geometry:
-    """The geometry of a smaller board on the 8x8 board, for the features of `agents.heuristics`."""
+    """Return a board's geometry on the 8x8 board, for the features of `agents.heuristics`."""
 
     def embedded_line(line: Line, rows: int, columns: int) -> Line:
         step = rows * SIZE + columns
@@ -217,7 +225,7 @@ def embedded_geometry(board_size: int) -> Geometry:
 
 
 def squares_on_board(board_size: int) -> npt.NDArray[np.int64]:
-    """For each square of the 8x8 board the square of the smaller board that lies there, or -1: [64] int64."""
+    """Return the smaller board's square at each square of the 8x8 board, or -1: [64] int64."""
     squares = np.full(NUM_SQUARES, -1, dtype=np.int64)
     for square in range(board_size**2):
         squares[embedded_square(square, board_size)] = square

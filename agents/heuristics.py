@@ -1,10 +1,10 @@
-"""Features of a position: stable discs, frontier, corners, X and C squares, parity; and agents that weigh them.
+"""Positional features, such as stability, frontier and parity, and agents that weigh them.
 
-The features are sets of squares. Like the rules kernel they use the operators `& | ^ ~ << >>` only, so the same source serves
-`uint64` arrays (elementwise) and single boards in compiled code, see `FEATURE_FUNCTIONS`. They take
-`own` and `opp`, the discs of a side and of its opponent, no matter who is to move, and the board as
-`GEOMETRY[board_size]`, whose words are all `uint64`, because numba turns a mixture with literals
-into floating point.
+The features are sets of squares. Like the rules kernel, they use only the operators
+`& | ^ ~ << >>`, so the same source serves `uint64` arrays (elementwise) and single boards in
+compiled code; see `FEATURE_FUNCTIONS`. They take `own` and `opp`, the discs of a side and of its
+opponent, regardless of the side to move, and the board as `GEOMETRY[board_size]`. All words of a
+geometry are `uint64`, because numba converts a mixture with integer literals to floating point.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ Bits = BitboardArray
 _ONE: Final = np.uint64(1)
 _HALVES: Final = tuple(np.uint64(half) for half in (32, 16, 8, 4, 2, 1))
 
-# Beginners are told to flip few discs until about this share of the board is full.
+# Beginners are told to flip few discs while less than this fraction of the board is filled.
 _EARLY_SHARE: Final = 0.75
 
 
 class Line(NamedTuple):
-    """One of the four directions of lines, as shifts and the squares that the shifts may reach; uint64 each.
+    """One of the four line directions: shifts, and masks of the squares that they may reach.
 
-    step, two_steps, four_steps: shift by one, two and four squares along a line. up, up_two,
-    up_four: the squares with at least one, two or four squares before them on their line, where a
-    shift to the left may end. down, down_two, down_four: the same with squares behind them, for
-    shifts to the right. ends: the first and last squares of all lines.
+    All fields are uint64. step, two_steps, four_steps: shift by one, two and four squares along a
+    line. up, up_two, up_four: the squares with at least one, two or four squares before them on
+    their line, to which a left shift may lead. down, down_two, down_four: the same with squares
+    behind them, for right shifts. ends: the first and last squares of all lines.
     """
 
     step: np.uint64
@@ -53,9 +53,9 @@ class Line(NamedTuple):
 
 
 class Geometry(NamedTuple):
-    """Lines and squares of a board, uint64 each.
+    """Lines and square sets of a board, uint64 each.
 
-    straight: rows and columns. diagonal: the two directions of diagonals.
+    straight: rows and columns. diagonal: the two directions of diagonals. full: all squares.
     """
 
     straight: tuple[Line, Line]
@@ -65,10 +65,10 @@ class Geometry(NamedTuple):
 
 
 def _line(n: int, rows: int, columns: int) -> Line:
-    """The line whose step is `rows` rows down and `columns` columns to the right."""
+    """Return the `Line` whose step is `rows` rows down and `columns` columns to the right."""
 
     def reached(steps: int) -> int:
-        """The squares with at least `steps` squares before them on their line."""
+        """Return the squares with at least `steps` squares before them on their line."""
         squares = ((row, column) for row in range(n) for column in range(n))
         back = ((row, column, row - steps * rows, column - steps * columns) for row, column in squares)
         return sum(1 << (row * n + column) for row, column, *origin in back if all(0 <= place < n for place in origin))
@@ -92,14 +92,14 @@ GEOMETRY: Final = {
 
 
 def any_square(squares: Bits) -> bool:
-    """Return whether any of the sets has a square. Compiled code has its own version of this function, in `agents.board`."""
+    """Return True if any of the sets is not empty. `agents.board` has the compiled version."""
     return bool(np.any(squares))
 
 
 def settled_squares(empty: Bits, line: Line) -> Bits:
-    """The squares whose discs cannot flip along a line: the squares of full lines, and the ends of all lines."""
+    """Return the squares whose discs cannot flip along a line: full lines, and ends of lines."""
     step, two_steps, four_steps, up, up_two, up_four, down, down_two, down_four, ends = line
-    # An empty square first reaches the last square of its line, and from there the whole of it.
+    # Empty squares spread to the end of their line, and from there over the whole line.
     open_squares = empty | ((empty << step) & up)
     open_squares = open_squares | ((open_squares << two_steps) & up_two)
     open_squares = open_squares | ((open_squares << four_steps) & up_four)
@@ -111,18 +111,21 @@ def settled_squares(empty: Bits, line: Line) -> Bits:
 
 
 def beside(squares: Bits, step: np.uint64) -> Bits:
-    """The squares one step up or down a line. A step that leaves the board gives a square at its other edge."""
+    """Return the squares one step up or down a line.
+
+    A step across the edge of the board wraps around to the opposite edge.
+    """
     near: Bits = (squares << step) | (squares >> step)
     return near
 
 
 def stable_discs(own: Bits, opp: Bits, geometry: Geometry) -> Bits:
-    """Discs of `own` that can never flip, whatever both sides play. The set is not always complete.
+    """Return discs of `own` that can never flip. The set is not always complete.
 
-    A disc is in the set if along each of the four lines either the line is full, or the disc is at
-    its end, or one of the two neighbors is in the set. No move can be the first to flip a disc of
-    the set: among the discs of the set that it flips along a line, the one that entered the set
-    first has a neighbor on the line that entered the set earlier.
+    A disc is in the set if on each of its four lines the line is full, or the disc is at its end,
+    or one of its two neighbors is in the set. No move can be the first to flip a disc of the set:
+    among the discs of the set that it flips along a line, the one that entered the set first has a
+    neighbor on the line that entered the set earlier.
     """
     (row, column), (rising, falling) = geometry.straight, geometry.diagonal
     empty = (own | opp) ^ geometry.full
@@ -132,15 +135,15 @@ def stable_discs(own: Bits, opp: Bits, geometry: Geometry) -> Bits:
     before = own ^ own
     while any_square(stable ^ before):
         before = stable
-        # A neighbor across the edge of the board does no harm: it is the end of a line, which is
-        # settled.
+        # A step that wraps around the edge does no harm: the disc there is at the end of its line,
+        # hence settled.
         stable = own & (settled_row | beside(before, row.step)) & (settled_column | beside(before, column.step))
         stable = stable & (settled_rising | beside(before, rising.step)) & (settled_falling | beside(before, falling.step))
     return stable
 
 
 def neighbors(squares: Bits, lines: tuple[Line, Line]) -> Bits:
-    """The squares next to one of `squares` along the given lines."""
+    """Return the squares adjacent to one of `squares` along the given lines."""
     near = squares ^ squares
     for line in lines:
         near = near | ((squares << line.step) & line.up) | ((squares >> line.step) & line.down)
@@ -148,36 +151,36 @@ def neighbors(squares: Bits, lines: tuple[Line, Line]) -> Bits:
 
 
 def surroundings(squares: Bits, geometry: Geometry) -> Bits:
-    """The squares that touch one of `squares` at a side or a corner."""
+    """Return the squares adjacent to one of `squares`, diagonals included."""
     return neighbors(squares, geometry.straight) | neighbors(squares, geometry.diagonal)
 
 
 def frontier_discs(own: Bits, opp: Bits, geometry: Geometry) -> Bits:
-    """Discs of `own` that touch an empty square."""
+    """Return the discs of `own` adjacent to an empty square."""
     return own & surroundings((own | opp) ^ geometry.full, geometry)
 
 
 def potential_moves(own: Bits, opp: Bits, geometry: Geometry) -> Bits:
-    """Empty squares that touch a disc of `opp`: possible moves of `own`, now or later."""
+    """Return the empty squares adjacent to a disc of `opp`: present or future moves of `own`."""
     return ((own | opp) ^ geometry.full) & surroundings(opp, geometry)
 
 
 def x_squares(own: Bits, opp: Bits, geometry: Geometry) -> Bits:
-    """Discs of `own` diagonally next to an empty corner."""
+    """Return the discs of `own` diagonally adjacent to an empty corner."""
     return own & neighbors(geometry.corners & ~(own | opp), geometry.diagonal)
 
 
 def c_squares(own: Bits, opp: Bits, geometry: Geometry) -> Bits:
-    """Discs of `own` on the edge next to an empty corner."""
+    """Return the discs of `own` on the edge adjacent to an empty corner."""
     return own & neighbors(geometry.corners & ~(own | opp), geometry.straight)
 
 
 def odd_regions(own: Bits, opp: Bits, geometry: Geometry) -> tuple[Bits, Bits]:
-    """Regions with an odd number of empty squares: all their squares, and the first square of each region.
+    """Return the squares of all odd regions, and the first square of each of them.
 
-    A region is a connected set of empty squares, at sides or corners. A side that moves into an odd
-    region expects to have the last move there; where all regions are even, that is the side that is
-    not to move.
+    A region is a connected set of empty squares, diagonals included; it is odd if the number of its
+    squares is. A side that moves into an odd region can expect to make the last move there. If all
+    regions are even, the side that is not to move can expect this.
     """
     rest = (own | opp) ^ geometry.full
     squares, firsts = own & opp, own & opp  # empty sets
@@ -210,7 +213,7 @@ FEATURE_FUNCTIONS: Final[tuple[Callable[..., Any], ...]] = (
     c_squares,
     odd_regions,
 )
-"""The functions that `agents.board` registers with numba, so that compiled code can call them."""
+"""Functions that `agents.board` registers with numba, so that compiled code can call them."""
 
 
 Counts = npt.NDArray[np.float64]
@@ -223,7 +226,7 @@ def _count(squares: BitboardArray) -> Counts:
 def _difference(
     feature: Callable[[BitboardArray, BitboardArray, Geometry], BitboardArray],
 ) -> Callable[[BitboardArray, BitboardArray, int], Counts]:
-    """The count of a feature for the side that has just moved minus the count for the other side."""
+    """Return a function: the count of a feature for `own` minus the count for `opp`."""
 
     def difference(own: BitboardArray, opp: BitboardArray, n: int) -> Counts:
         return _count(feature(own, opp, GEOMETRY[n])) - _count(feature(opp, own, GEOMETRY[n]))
@@ -244,22 +247,27 @@ FEATURE_COUNTS: Final[dict[str, Callable[[BitboardArray, BitboardArray, int], Co
     "discs": lambda own, opp, _: _count(own) - _count(opp),
     "odd_regions": lambda own, opp, n: _count(odd_regions(own, opp, GEOMETRY[n])[1]),
 }
-"""The features of `HeuristicEvaluator`: functions of own and opp, [N] uint64 discs of the side that has just moved, and the board size."""
+"""Features of `HeuristicEvaluator` as functions of own, opp and the board size.
+
+own, opp: [N] uint64, discs of the side that has just moved and of the other side. A function
+returns [N] float64.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeuristicEvaluator:
-    """A weighted sum of features; afterstates that end the game have the values of `agents.base.set_results` instead.
+    """Weighted sum of features.
 
-    Each field is the weight of one unit of a feature, for the side that has just moved. corners,
-    x_squares, c_squares, stability,
-    frontier, potential_mobility, discs: a disc or square in the set of that name; those of the
-    other side are subtracted. mobility: a move that the side would have if it were to move.
-    replies: a legal move of the other side. corner_replies: a reply that takes a corner.
-    odd_regions: a region with an odd number of empty squares.
+    Afterstates that end the game have the values of `agents.base.set_results` instead. Each field
+    is a weight per unit of a feature, from the perspective of the side that has just moved.
+    corners, x_squares, c_squares, stability, frontier, potential_mobility, discs: per disc or
+    square in the set of that name; those of the other side are subtracted. mobility: per move that
+    the side would have if it were to move. replies: per legal move of the other side.
+    corner_replies: per reply that takes a corner. odd_regions: per region with an odd number of
+    empty squares.
 
-    The default weights are round numbers near those that a search over matches found. Further
-    weights, and weights that change with the number of discs, did not score measurably better.
+    The default weights are rounded results of an optimization by matches. More weights, and weights
+    that depend on the number of discs, did not score measurably better.
     """
 
     corners: float = 20
@@ -288,15 +296,16 @@ class HeuristicEvaluator:
 
 
 def heuristics_agent() -> AfterstateAgent:
-    """Agent that plays the move with the highest weighted sum of features. All board sizes."""
+    """Return the agent that plays by a weighted sum of features, on all board sizes."""
     return AfterstateAgent("heuristics", HeuristicEvaluator())
 
 
 def beginner_advice(own: BitboardArray, opp: BitboardArray, board_size: int) -> npt.NDArray[np.float64]:
-    """Score of afterstates by the advice for beginners, from the view of `own`, who has just moved.
+    """Return the score of afterstates by the usual advice for beginners.
 
-    own, opp: [N] uint64. Returns [N] float64. Each line below is a piece of advice, the most
-    important first.
+    own, opp: [N] uint64, discs of the side that has just moved and of the other side. Returns [N]
+    float64, from the perspective of `own`. Each line below is a piece of advice, the most important
+    first.
     """
     geometry = GEOMETRY[board_size]
     early_mask = _count(own | opp) < board_size**2 * _EARLY_SHARE
@@ -314,7 +323,10 @@ def beginner_advice(own: BitboardArray, opp: BitboardArray, board_size: int) -> 
 
 @dataclass(frozen=True, slots=True)
 class BeginnerEvaluator:
-    """`beginner_advice`; afterstates that end the game have the values of `agents.base.set_results` instead."""
+    """Values by `beginner_advice`.
+
+    Afterstates that end the game have the values of `agents.base.set_results` instead.
+    """
 
     def __call__(self, afterstates: Afterstates) -> npt.NDArray[np.float64]:
         """See `AfterstateAgent`."""
@@ -322,14 +334,14 @@ class BeginnerEvaluator:
 
 
 def beginner_agent() -> AfterstateAgent:
-    """Agent that follows the advice for beginners. All board sizes."""
+    """Return the agent that follows the usual advice for beginners, on all board sizes."""
     return AfterstateAgent("beginner", BeginnerEvaluator())
 
 
 def _values(
     evaluate: Callable[[BitboardArray, BitboardArray, int], npt.NDArray[np.float64]], afterstates: Afterstates
 ) -> npt.NDArray[np.float64]:
-    """The values of `evaluate`, computed in chunks, with the results of finished games in their place."""
+    """Return the values of `evaluate`, computed in chunks; finished games get their results."""
     values = np.empty(len(afterstates))
     for start in range(0, len(afterstates), CHUNK):
         chunk = slice(start, start + CHUNK)

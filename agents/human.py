@@ -1,4 +1,4 @@
-"""A person at the terminal as an agent."""
+"""Human player at the terminal as an agent."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from othello_env.squares import format_square, parse_square
 
 
 class QuitGame(Exception):  # noqa: N818 - not an error
-    """Raised when the person quits."""
+    """Raised when the human player quits."""
 
 
 @dataclass(frozen=True, slots=True)
 class HumanAgent:
-    """Shows each position and asks for a move until the answer is legal. "quit" and the end of the input raise `QuitGame`.
+    """Shows each position and asks for a move until the answer is legal.
 
-    read: asks a question and returns the answer, as `input` does. write: shows a line, as `print`
-    does.
+    "quit" and the end of the input raise `QuitGame`. read: shows a prompt and returns the answer,
+    like `input`. write: shows a line, like `print`.
     """
 
     read: Callable[[str], str]
@@ -31,7 +31,7 @@ class HumanAgent:
     name: str = "human"
 
     def select_moves(self, positions: PositionBatch, rng: np.random.Generator) -> Moves:
-        """See `Agent`. Asks about the positions one by one."""
+        """Ask for the moves one position at a time; see `Agent`."""
         del rng
         return np.array([self._ask(positions, row) for row in range(len(positions))], dtype=np.int64)
 

@@ -1,10 +1,10 @@
-"""Players of the Othello League: n-tuple networks that papers published, in the League's text format.
+"""Players of the Othello League: published n-tuple networks in the League's text format.
 
-The format: the number of groups; for each group the number of squares of a tuple, the number of
-tuples, the tuples, and the weights, which all tuples of the group share. Squares are 0 to 63. The
-digits of a weight's index are 0 for white, 1 for empty and 2 for black, most significant first, in
-the order of the tuple's squares. Braces may surround the whole, the groups, the tuples and the
-weights; most published files have them, some do not.
+A file contains the number of groups and, for each group, the number of squares per tuple, the
+number of tuples, the tuples, and the weights, which all tuples of the group share. Squares are
+numbered 0 to 63. The index of a weight is a base-3 number with one digit per square of the tuple,
+most significant first: 0 for white, 1 for empty, 2 for black. Braces may surround the whole
+file, the groups, the tuples and the weights; some published files have no braces.
 """
 
 from __future__ import annotations
@@ -37,9 +37,10 @@ def load_league_player(file: Path) -> NTupleNetwork:
 
 
 def parse_league_player(text: str, source: str = "player") -> NTupleNetwork:
-    """Read a network in the League format. Raises `RecordFormatError` with line and column for text that does not follow it.
+    """Parse a network in the League format.
 
-    source: the name of the text in errors.
+    source: name of the text in error messages. Raises `RecordFormatError` with line and column for
+    invalid text.
     """
     words = _Words(text, source)
     groups: list[Group] = []
@@ -57,11 +58,11 @@ def parse_league_player(text: str, source: str = "player") -> NTupleNetwork:
 
 
 def league_agent(file: Path, *, view: View = "mover") -> AfterstateAgent:
-    """Plays a published League player one move ahead, ties broken at random. 8x8 only.
+    """Return the agent that plays a published League player one move ahead, 8x8 only.
 
-    view: "mover" shows the network every position as if the side that moved were black; "black"
-    shows it the actual colors, and White plays for the lowest value. Raises `OSError` or
-    `RecordFormatError`.
+    Ties are broken at random. view: "mover" presents every position to the network as if the side
+    that moved were black; "black" presents the actual colors, and White minimizes the value. Raises
+    `OSError` or `RecordFormatError`.
     """
     name = f"league:{file.name},view={view}"
     return AfterstateAgent(name, LeagueEvaluator(load_league_player(file), view), board_size=8, sees_colors=view == "black")
@@ -69,7 +70,7 @@ def league_agent(file: Path, *, view: View = "mover") -> AfterstateAgent:
 
 @dataclass(frozen=True, slots=True)
 class LeagueEvaluator:
-    """Values of a network from the view for which it was trained, see `league_agent`."""
+    """Values of a network with the view for which it was trained; see `league_agent`."""
 
     network: NTupleNetwork
     view: View
@@ -100,7 +101,7 @@ class _Words:
         self._advance()
 
     def _advance(self) -> None:
-        """Go to the next word; to the empty word at the end of the text."""
+        """Move to the next word, or to an empty word at the end of the text."""
         self._word, self._place = next(self._words, ("", self._place))
 
     def _error(self, message: str) -> RecordFormatError:
@@ -111,7 +112,7 @@ class _Words:
         return self._error(f"{repr(shown) if shown else 'the text ends'} where {expected} belongs, {allowed}")
 
     def skip_braces(self) -> None:
-        """Skip braces between two items. They need not be there, but each must have its counterpart."""
+        """Skip braces between two items. They are optional but must be balanced."""
         while self._word in ("{", "}"):
             if self._word == "{":
                 self._open_braces.append(self._place)

@@ -1,8 +1,8 @@
 """Policy-value network: a small residual convolutional network in PyTorch.
 
-It has no batch normalization. Instead each residual block starts as the identity, which trains as
-well at these depths, costs less on a CPU, and makes the network the same function in training and
-in play.
+The network has no batch normalization. Instead each residual block starts as the identity, which
+trains as well at these depths, costs less on a CPU, and makes the network the same function in
+training and in play.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ _VALUE_UNITS: Final = 64
 
 
 class Outputs(NamedTuple):
-    """Outputs of the network for L positions, each from the view of its side to move.
+    """Outputs of the network for L positions, from the perspective of the side to move.
 
-    policy_logits: [L, A], A = n*n + 1, the pass last and always 0. value_logits: [L], 2
-    artanh(value) for values in [-1, 1]; if the value is the outcome alone, the logit of the
-    probability of winning. ownership_logits: [L, n*n], logits of the probability that a square
-    holds an own disc at the end.
+    policy_logits: [L, A] with A = n*n + 1; the pass is last and its logit is always 0.
+    value_logits: [L], 2 artanh(value) for values in [-1, 1]; if the value is the outcome alone,
+    this is the logit of the probability of winning. ownership_logits: [L, n*n], logits of the
+    probability that a square holds an own disc at the end of the game.
     """
 
     policy_logits: Tensor
@@ -48,10 +48,10 @@ class Outputs(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Architecture:
-    """Size of a network, and the meaning of its value. Raises `ValueError` for an impossible one.
+    """Size of a network, and the meaning of its value. Raises `ValueError` for invalid fields.
 
-    margin_share: share of the final disc difference in the value, see
-    `agents.search.mcts.SearchSettings`.
+    blocks: number of residual blocks. channels: channels of each convolution. margin_share: share
+    of the final disc difference in the value; see `agents.search.mcts.SearchSettings`.
     """
 
     board_size: int = 8
@@ -69,7 +69,10 @@ class Architecture:
 
 
 class PolicyValueNetwork(nn.Module):
-    """Maps planes to policy, value and, for training only, ownership. Weights are drawn from PyTorch's generator."""
+    """Maps planes to policy, value and, for training only, ownership.
+
+    The initial weights are drawn from PyTorch's global generator.
+    """
 
     def __init__(self, architecture: Architecture) -> None:
         super().__init__()
@@ -87,7 +90,10 @@ class PolicyValueNetwork(nn.Module):
             nn.init.zeros_(head.weight)
 
     def forward(self, planes: Tensor) -> Outputs:
-        """Return the outputs for L positions. planes: [L, 3, n, n], own discs, the opponent's discs, legal moves."""
+        """Return the outputs for L positions.
+
+        planes: [L, 3, n, n]: own discs, the opponent's discs, legal moves.
+        """
         features = functional.relu(self.stem(planes))
         for block in self.blocks:
             features = block(features)
@@ -100,13 +106,16 @@ class PolicyValueNetwork(nn.Module):
         )
 
     def save(self, path: Path, metadata: dict[str, Any] | None = None) -> None:
-        """Write the network and metadata as a safetensors file, by an atomic rename."""
+        """Write the network and metadata atomically as a safetensors file."""
         about = {**(metadata or {}), "architecture": asdict(self.architecture)}
         write_weights(path, KIND, tensors=to_arrays(self), about=about)
 
     @classmethod
     def load(cls, path: Path) -> PolicyValueNetwork:
-        """Read a file written by `save`. Raises `CheckpointError` if it is missing, damaged or of another kind."""
+        """Load a network from a file written by `save`.
+
+        Raises `CheckpointError` if the file is missing, damaged or of another kind.
+        """
         tensors, about = read_weights(path, KIND)
         try:
             network = cls(Architecture(**about["architecture"]))
@@ -117,7 +126,7 @@ class PolicyValueNetwork(nn.Module):
 
 
 class ResidualBlock(nn.Module):
-    """Two 3x3 convolutions whose result is added to their input. The second one starts at zero."""
+    """Residual block of two 3x3 convolutions. The weights of the second start at zero."""
 
     def __init__(self, channels: int) -> None:
         super().__init__()
@@ -126,13 +135,16 @@ class ResidualBlock(nn.Module):
         nn.init.zeros_(self.second.weight)
 
     def forward(self, features: Tensor) -> Tensor:
-        """Return [L, C, n, n]. features: [L, C, n, n]."""
+        """Return the output of the block: [L, C, n, n]. features: [L, C, n, n]."""
         added: Tensor = self.second(functional.relu(self.first(features)))
         return functional.relu(features + added)
 
 
 def new_network(architecture: Architecture, *, seed: int, device: torch.device) -> PolicyValueNetwork:
-    """Return a network on a device, with random weights drawn from `seed`. PyTorch's generator on the CPU is unchanged."""
+    """Return a network on a device, with random weights drawn from `seed`.
+
+    The state of PyTorch's CPU generator is preserved.
+    """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         network = PolicyValueNetwork(architecture)
@@ -141,9 +153,9 @@ def new_network(architecture: Architecture, *, seed: int, device: torch.device) 
 
 
 def find_device(device: Device) -> torch.device:
-    """Return the device of a name; "auto" is a GPU if PyTorch finds one.
+    """Return the PyTorch device for a name; "auto" is the GPU if PyTorch finds one, else the CPU.
 
-    Raises `ValueError` for "cuda" if PyTorch finds no GPU, and for a GPU that does not work.
+    Raises `ValueError` for "cuda" if PyTorch finds no GPU, and if the GPU found does not work.
     """
     found = device != "cpu" and torch.cuda.is_available()
     if device == "cuda" and not found:
@@ -158,18 +170,21 @@ def find_device(device: Device) -> torch.device:
 
 
 def repeat_exactly(device: torch.device) -> None:
-    """Make convolutions on a GPU deterministic, so that training repeats exactly."""
+    """Make convolutions on a GPU deterministic, so that training is reproducible."""
     if device.type == "cuda":
         torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark = True, False
 
 
 def to_arrays(module: nn.Module) -> dict[str, npt.NDArray[Any]]:
-    """Return the weights of a module by name."""
+    """Return a copy of a module's weights by name."""
     return {name: tensor.detach().cpu().contiguous().numpy().copy() for name, tensor in module.state_dict().items()}
 
 
 def from_arrays(module: nn.Module, arrays: dict[str, npt.NDArray[Any]]) -> None:
-    """Copy weights into a module. Raises `ValueError` if their names or shapes differ from its own, or one is not finite."""
+    """Copy weights into a module.
+
+    Raises `ValueError` if names or shapes differ from the module's, or a weight is not finite.
+    """
     state = module.state_dict()
     found = {name: array.shape for name, array in arrays.items()}
     expected = {name: tuple(tensor.shape) for name, tensor in state.items()}
@@ -183,13 +198,16 @@ def from_arrays(module: nn.Module, arrays: dict[str, npt.NDArray[Any]]) -> None:
 
 
 def planes_of(own: BitboardArray, opp: BitboardArray, *, legal_moves: BitboardArray, board_size: int) -> Tensor:
-    """Input of the network: [L, 3, n, n] uint8 of 0 and 1, in the channels-last memory format. own, opp, legal_moves: [L] uint64."""
+    """Return the input of the network: [L, 3, n, n] uint8 of 0 and 1, in channels-last format.
+
+    own, opp, legal_moves: [L] uint64.
+    """
     planes = _LAYOUTS[board_size].observe_batch(own, opp, legal_moves)["observation"]
     return torch.from_numpy(planes).permute(0, 3, 1, 2)
 
 
 def inference_copy(network: PolicyValueNetwork, device: torch.device, *, dtype: torch.dtype) -> PolicyValueNetwork:
-    """Return a copy for inference, in the given type."""
+    """Return a copy for inference on a device, in the given dtype, without gradients."""
     copied = copy.deepcopy(network).to(device=device, dtype=dtype, memory_format=torch.channels_last)  # type: ignore[call-overload]
     for parameter in copied.parameters():
         parameter.requires_grad_(False)

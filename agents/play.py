@@ -1,4 +1,4 @@
-"""Game in the terminal, a person against an agent: `python -m agents.play positional --color white`."""
+"""Play against an agent in the terminal: `python -m agents.play positional --color white`."""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ from othello_env.squares import BOARD_SIZES, format_square
 
 
 def play_game(black: Agent, white: Agent, start: Position, *, rng: np.random.Generator, write: Callable[[str], None]) -> Game:
-    """Play one game and write each move and pass; at the end the position and the transcript, whatever ended the game.
+    """Play one game and write each move and pass, and finally the last position and the transcript.
 
-    Returns the game, unfinished if a person has quit. Raises `AgentError` where an agent gives no
-    legal move.
+    The position and the transcript are written even if the game ends by an exception. Returns the
+    game, which is unfinished if a human player quit. Raises `AgentError` if an agent fails to
+    return a legal move.
     """
     position, moves = start.resolve_pass(), list[int]()
     try:
@@ -48,7 +49,7 @@ def play_game(black: Agent, white: Agent, start: Position, *, rng: np.random.Gen
 
 def _ask(agent: Agent, position: Position, rng: np.random.Generator) -> int:
     positions = PositionBatch.from_positions([position])
-    # A person's moves are legal, and errors of the terminal are not the person's.
+    # A human's moves are legal already, and errors of the terminal must not become an `AgentError`.
     moves = agent.select_moves(positions, rng) if isinstance(agent, HumanAgent) else ask_agent(agent, positions, rng)
     return int(moves[0])
 
@@ -71,7 +72,7 @@ def _parser() -> Parser:
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Run the command. argv: its arguments, by default those of the process."""
+    """Run the command. argv: command-line arguments (default: those of the process)."""
     parser = _parser()
     with command("play"):
         arguments = parser.parse_args(argv)

@@ -1,4 +1,4 @@
-"""Agents that play by a policy-value network, with a tree search or by the policy alone."""
+"""Agents that play by a policy-value network, with tree search or by the policy alone."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ from agents.search.leaf import Evaluation
 from agents.search.mcts import MCTSAgent, SearchSettings
 from othello_env.batch import PositionBatch
 
-# On a GPU PyTorch rounds the factors in float32 convolutions to TF32, unless `torch.backends.cudnn`
-# is set otherwise.
+# On a GPU, PyTorch rounds the inputs of float32 convolutions to TF32 unless `torch.backends.cudnn`
+# is configured otherwise.
 Precision = Literal["float32", "bfloat16", "auto"]
 
 _DTYPES: Final = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 
-# Maximum number of positions per call of the network; on a CPU enough to occupy the cores, and few
+# Maximum number of positions per call of the network. On a CPU: enough to occupy the cores, and few
 # enough for their caches.
 _CPU_BATCH: Final = 1024
 _CUDA_BATCH: Final = 16384
 
-# A search considers one root move per this many simulations, within these bounds.
+# Simulations per root move that a search considers, and bounds on the number of these moves.
 _SIMULATIONS_PER_CONSIDERED: Final = 8
 _FEWEST_CONSIDERED: Final = 4
 _MOST_CONSIDERED: Final = 16
 
-# Benchmark of `fastest_dtype`: rounds, calls per round, positions per call, and the speedup from
-# which on bfloat16 is used.
+# Benchmark of `fastest_dtype`: rounds, calls per round, positions per call, and the minimum speedup
+# for bfloat16.
 _TRIALS: Final = 8
 _CALLS: Final = 3
 _CPU_TRIAL: Final = 128
@@ -47,10 +47,10 @@ _WORTHWHILE: Final = 1.15
 
 @lru_cache
 def fastest_dtype(architecture: Architecture, device: torch.device) -> torch.dtype:
-    """Return bfloat16 if a short benchmark on this machine shows that it makes the network clearly faster, otherwise float32.
+    """Return bfloat16 if a short benchmark finds it clearly faster on this machine, else float32.
 
-    The two alternate, and the best time of each counts, so that other load on the machine seldom
-    changes the result.
+    The benchmark alternates between the two and compares their best times, so that other load on
+    the machine rarely changes the result.
     """
     n, size = architecture.board_size, _CPU_TRIAL if device.type == "cpu" else _CUDA_TRIAL
     with torch.random.fork_rng(devices=[]):  # leaves the generator as it was
@@ -71,15 +71,18 @@ def fastest_dtype(architecture: Architecture, device: torch.device) -> torch.dty
 
 
 def dtype_of(precision: Precision, architecture: Architecture, device: torch.device) -> torch.dtype:
-    """Return the type of a precision; for "auto" the fastest one. Raises `KeyError` for another name."""
+    """Return the dtype of a precision; for "auto" the `fastest_dtype`.
+
+    Raises `KeyError` for an unknown name.
+    """
     return fastest_dtype(architecture, device) if precision == "auto" else _DTYPES[precision]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NetworkEvaluator:
-    """A policy-value network as an `Evaluator` of tree searches.
+    """A policy-value network as an `Evaluator` for tree search.
 
-    network: an `inference_copy` on `device` in `dtype`; `network_evaluator` makes it.
+    network: an `inference_copy` on `device` in `dtype`, as `network_evaluator` creates it.
     """
 
     network: PolicyValueNetwork
@@ -106,7 +109,10 @@ class NetworkEvaluator:
 def network_evaluator(
     network: PolicyValueNetwork, *, device: torch.device | None = None, dtype: torch.dtype | None = None
 ) -> NetworkEvaluator:
-    """Return an evaluator with a copy of the network. device: by default the CPU. dtype: by default the fastest there."""
+    """Return an evaluator with a copy of the network.
+
+    device: by default the CPU. dtype: by default the `fastest_dtype` on the device.
+    """
     place = torch.device("cpu") if device is None else device
     kind = fastest_dtype(network.architecture, place) if dtype is None else dtype
     return NetworkEvaluator(inference_copy(network, place, dtype=kind), place, kind)
@@ -114,14 +120,14 @@ def network_evaluator(
 
 @dataclass(frozen=True, slots=True)
 class PolicyAgent:
-    """Plays the legal move with the highest logit, without search."""
+    """Plays the legal move with the highest policy logit, without search."""
 
     name: str
     evaluator: NetworkEvaluator
 
     @property
     def board_size(self) -> int:
-        """The only board size that the agent can play."""
+        """Board size of the network, the only one that the agent plays."""
         return self.evaluator.network.architecture.board_size
 
     def select_moves(self, positions: PositionBatch, rng: np.random.Generator) -> Moves:
@@ -135,7 +141,7 @@ class PolicyAgent:
 
 @dataclass(frozen=True, slots=True)
 class PolicyValueAgent:
-    """Plays the move that the search of Gumbel AlphaZero finds, without noise."""
+    """Plays the move found by Gumbel AlphaZero search, without noise."""
 
     name: str
     evaluator: NetworkEvaluator
@@ -143,7 +149,7 @@ class PolicyValueAgent:
 
     @property
     def board_size(self) -> int:
-        """The only board size that the agent can play."""
+        """Board size of the network, the only one that the agent plays."""
         return self.evaluator.network.architecture.board_size
 
     def select_moves(self, positions: PositionBatch, rng: np.random.Generator) -> Moves:
@@ -153,12 +159,12 @@ class PolicyValueAgent:
 
 
 def play_settings(simulations: int, *, margin_share: float) -> SearchSettings:
-    """Return the settings of a search outside training: without noise. margin_share: that of the network.
+    """Return search settings for play outside training: without noise.
 
-    The search considers one root move per eight simulations, at least 4 and at most 16: with few
-    simulations it searches fewer moves deeper. Measured with 32 simulations and a network of the
-    hour preset, 400 games each, +-.045: considering 16, 4 and 2 moves scored .705, .761 and .609
-    against CoCMAES-4+2x2, and .828, .853 and .790 against SWH.
+    margin_share: that of the network. The search considers one root move per eight simulations, at
+    least 4 and at most 16: with few simulations it searches fewer moves more deeply. Measured with
+    32 simulations and a network of the hour preset, 400 games each, +-.045: considering 16, 4 and 2
+    moves scored .705, .761 and .609 against CoCMAES-4+2x2, and .828, .853 and .790 against SWH.
     """
     considered = min(max(_FEWEST_CONSIDERED, simulations // _SIMULATIONS_PER_CONSIDERED), _MOST_CONSIDERED)
     return SearchSettings(
@@ -167,7 +173,10 @@ def play_settings(simulations: int, *, margin_share: float) -> SearchSettings:
 
 
 def policy_value_agent(evaluator: NetworkEvaluator, *, simulations: int, name: str = "policy_value") -> Agent:
-    """Return an agent that searches, or with 0 simulations plays by the policy alone. Raises `ValueError` for fewer."""
+    """Return an agent that searches, or with 0 simulations plays by the policy alone.
+
+    Raises `ValueError` for a negative number of simulations.
+    """
     if not simulations >= 0:
         raise ValueError(f"simulations {simulations}: must not be negative")
     if simulations == 0:
@@ -176,9 +185,11 @@ def policy_value_agent(evaluator: NetworkEvaluator, *, simulations: int, name: s
 
 
 def load_policy_value_agent(file: Path, *, simulations: int, device: Device = "cpu", precision: Precision = "float32") -> Agent:
-    """Return the agent of a network file. Raises `CheckpointError` for a bad file, `ValueError` for a device that does not exist.
+    """Return the agent that plays by a network file.
 
-    precision: "auto" is the fastest on this machine, so that the moves may depend on the machine.
+    simulations: simulations per move, or 0 to play by the policy alone. precision: "auto" selects
+    the fastest on this machine, so the moves may depend on the machine. Raises `CheckpointError`
+    for a damaged or missing file, and `ValueError` for a device that is not available.
     """
     network, place = PolicyValueNetwork.load(file), find_device(device)
     evaluator = network_evaluator(network, device=place, dtype=dtype_of(precision, network.architecture, place))

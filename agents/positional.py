@@ -1,8 +1,8 @@
-"""Weighted disc counters: the value of a position is the sum of the weights of own discs minus that of the opponent's discs.
+"""Agents that evaluate by square weights, known as weighted piece counters.
 
-The published tables are the classic opponents in the literature on learning Othello, used one move
-ahead with ties broken at random. They are for the 8x8 board. Smaller boards use the weights near
-its corners, so that corners and edges keep theirs.
+The published tables are the classic opponents in the literature on learning Othello. They look one
+move ahead and break ties at random. The tables are for the 8x8 board; smaller boards leave out its
+middle rows and columns, so that corners and edges keep their weights.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Table = Literal["swh", "heur", "bench"]
 
 
 def _mirrored(*quadrant: tuple[float, float, float, float]) -> npt.NDArray[np.float32]:
-    """Return the whole 8x8 table from its top left quadrant."""
+    """Return the full 8x8 table, [64] float32, from its top left quadrant."""
     top_left = np.array(quadrant, dtype=np.float32)
     top = np.hstack([top_left, top_left[:, ::-1]])
     return np.vstack([top, top[::-1]]).ravel()
@@ -57,7 +57,10 @@ TABLES: Final[dict[Table, npt.NDArray[np.float32]]] = {
 
 
 def square_weights(table: Table, board_size: int = 8) -> npt.NDArray[np.float32]:
-    """Return the weights of a table for a board size: [n*n] float32. Smaller boards leave out the middle rows and columns."""
+    """Return the weights of a table for a board size: [n*n] float32.
+
+    Smaller boards leave out the middle rows and columns.
+    """
     half = board_size // 2
     kept = [*range(half), *range(8 - half, 8)]
     return TABLES[table].reshape(8, 8)[np.ix_(kept, kept)].ravel()
@@ -65,7 +68,7 @@ def square_weights(table: Table, board_size: int = 8) -> npt.NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class PositionalEvaluator:
-    """Sum of the weights of own discs minus that of the opponent's discs."""
+    """Sum of the weights of own discs minus the sum of the weights of the opponent's discs."""
 
     table: Table
 
@@ -78,5 +81,5 @@ class PositionalEvaluator:
 
 
 def positional_agent(*, table: Table = "swh") -> AfterstateAgent:
-    """Return the agent that plays by one of the published tables of square weights. All board sizes."""
+    """Return the agent that plays by a published table of square weights, on all board sizes."""
     return AfterstateAgent(f"positional:table={table}", PositionalEvaluator(table))

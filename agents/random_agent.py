@@ -1,4 +1,4 @@
-"""Agent that plays at random, the lowest baseline."""
+"""Uniformly random agent, the lowest baseline."""
 
 from __future__ import annotations
 

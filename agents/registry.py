@@ -1,10 +1,10 @@
 """Construction of agents from specs: `make_agent("positional:table=bench")`.
 
-A spec is the name of an agent, then after a colon its file, if it takes one, and its
-`parameter=value` entries, separated by commas: `league:players/best.txt,view=black`. The name of
-the file may contain commas and equals signs. The signature of an agent's builder defines the
-parameters. `factory:my_package.agents:make` calls a function of the user's, see `_factory`.
-`gtp:COMMAND` and `nboard:COMMAND` start another program, see `agents.external`.
+A spec is the name of an agent, optionally followed by a colon, its file (if it takes one) and
+`parameter=value` entries, separated by commas: `league:players/best.txt,view=black`. The file name
+may contain commas and equals signs. The signature of an agent's builder defines its parameters.
+`factory:my_package.agents:make` calls a user-defined function; see `_factory`. `gtp:COMMAND` and
+`nboard:COMMAND` start an external engine; see `agents.external`.
 """
 
 from __future__ import annotations
@@ -32,15 +32,18 @@ from agents.random_agent import RandomAgent
 from othello_env.agent import describe_error
 from othello_env.command import one_line
 
-# Trained networks of the repository. The card beside each (`.json`) says how it was trained and how
-# well it plays.
+# Trained networks in the repository. The model card beside each (`.json`) documents its training
+# and its strength.
 WEIGHTS: Final = Path(__file__).parent / "weights"
 SHIPPED_NTUPLE: Final = WEIGHTS / "ntuple.safetensors"
 SHIPPED_POLICY_VALUE: Final = WEIGHTS / "policy_value.safetensors"
 
 
 class AgentSpecError(ValueError):
-    """A spec from which no agent can be made. The message is one line: the spec, what is wrong with it, and what is allowed."""
+    """Raised when a spec is invalid or its agent cannot be built.
+
+    The message is one line: the spec, the error, and what is allowed.
+    """
 
 
 def _ntuple(file: Path | None = None) -> Agent:
@@ -61,10 +64,10 @@ def _policy_value(
 
 
 def _factory(function: str) -> Agent:
-    """Return the agent that a user's function makes. function: "module:name"; it is called without arguments.
+    """Return the agent that a user-defined function returns.
 
-    The module is imported from Python's path, to which the current folder is added. Raises
-    `ValueError` for whatever goes wrong there.
+    function: "module:name", called without arguments. The module is imported from Python's path, to
+    which the current folder is added. Raises `ValueError` for every failure of the user's code.
     """
     module_name, _, name = function.partition(":")
     if not all(part.isidentifier() for part in (*module_name.split("."), *name.split("."))):
@@ -108,7 +111,7 @@ def _import_module(name: str) -> ModuleType:
 
 
 def _fault(agent: Any) -> str:
-    """Return why an object is not an agent, as a phrase after "returned"; an empty text for an agent."""
+    """Return why an object is not an agent, as a phrase to follow "returned"; "" for an agent."""
     kind = type(agent).__name__
     if isinstance(agent, type):
         return f"the class {agent.__name__}"
@@ -120,7 +123,7 @@ def _fault(agent: Any) -> str:
     return ""
 
 
-# The searches are compiled: numba is imported only for them.
+# The searches are compiled; numba is imported only for them.
 def _alpha_beta(
     file: Path | None = None,
     *,
@@ -151,11 +154,10 @@ def _mcts(
     return mcts_agent(file, simulations=simulations, method=method, rollouts=rollouts)
 
 
-# Parameters that come first in a spec, where their name may be left out.
+# Parameters that come first in a spec and whose name may be omitted there.
 _FIRST: Final = ("file", "function", "command")
 
-# Words that are less similar than this ratio of difflib are not suggested for one another ("gpu"
-# and "cpu" have 0.67).
+# Minimum difflib similarity ratio of a suggestion to the misspelt word ("gpu" and "cpu" have 0.67).
 _SIMILAR: Final = 0.7
 
 _TYPE_NAMES: Final = {int: "an integer", float: "a number"}
@@ -178,7 +180,7 @@ _BUILDERS: Final[dict[str, Callable[..., Agent]]] = {
 
 
 def make_agent(spec: str) -> Agent:
-    """Build the agent of a spec, such as "random", "positional:table=bench", "ntuple:FILE", "league:FILE,view=mover".
+    """Build the agent of a spec, such as "random", "positional:table=bench" or "ntuple:FILE".
 
     Raises `AgentSpecError` for an unknown name, parameter or value, a missing or damaged file, a
     missing library, and a factory that fails.
@@ -198,7 +200,7 @@ def make_agent(spec: str) -> Agent:
 
 
 def agent_specs() -> list[str]:
-    """Return the form of every agent's spec, such as "league:FILE,view=mover|black"."""
+    """Return the syntax of every agent's spec, such as "league:FILE,view=mover|black"."""
     return [_describe(name) for name in _BUILDERS]
 
 
@@ -217,7 +219,7 @@ def _parameters(name: str) -> list[inspect.Parameter]:
 
 
 def _type_of(parameter: inspect.Parameter) -> Any:
-    """Return the annotation; X for `X | None`, because a spec cannot say None, only leave the parameter out."""
+    """Return the annotation of a parameter, X for `X | None`: a spec cannot express None."""
     if get_origin(parameter.annotation) in (UnionType, Union):
         return next(choice for choice in get_args(parameter.annotation) if choice is not NoneType)
     return parameter.annotation
@@ -229,7 +231,7 @@ def _choices(parameter: inspect.Parameter) -> list[str]:
 
 
 def _parse_arguments(name: str, rest: str) -> dict[str, Any]:
-    """Read what follows the name of an agent in a spec. Raises `ValueError`."""
+    """Parse the part of a spec after the name. Raises `ValueError`."""
     parameters = {parameter.name: parameter for parameter in _parameters(name)}
     first = next((key for key in _FIRST if key in parameters), None)
     arguments: dict[str, Any] = {}
@@ -260,7 +262,7 @@ def _parse_arguments(name: str, rest: str) -> dict[str, Any]:
 
 
 def _split(rest: str, parameters: Iterable[str], first: str | None) -> list[str]:
-    """Return the entries of a spec: a comma separates them, except in a file, where only a comma before `parameter=` does."""
+    """Split the entries of a spec at commas; in a file name only at a comma before `parameter=`."""
     entries: list[str] = []
     for part in re.split(f",(?=(?:{'|'.join(parameters)})=)", rest):
         is_file = first and part.partition("=")[0] not in {*parameters} - {first}
@@ -274,13 +276,13 @@ def _unknown_parameter(key: str, name: str) -> str:
 
 
 def _suggestion(text: str, choices: Iterable[str]) -> str:
-    """Return the end of a message about an unknown word: the most similar choice, nothing if none is similar."""
+    """Return a "did you mean" ending for an error message, or "" if no choice is similar."""
     nearest = _most_similar(text, choices)
     return f"; did you mean {nearest!r}?" if nearest else ""
 
 
 def _most_similar(text: str, choices: Iterable[str]) -> str | None:
-    """Return the choice that begins with the text, or else the one that differs least, if it differs little."""
+    """Return the choice that begins with the text, else the most similar one, else None."""
     text, choices = text.lower(), list(choices)
     begun = [choice for choice in choices if len(text) > 1 and choice.startswith(text)]
     return next(iter(begun or difflib.get_close_matches(text, choices, n=1, cutoff=_SIMILAR)), None)

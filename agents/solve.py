@@ -1,6 +1,7 @@
-"""Exact solutions of the positions of OBF files, compared with the scores that the files give: `python -m agents.solve FILE.obf`.
+"""Exact solver for the positions of OBF files: `python -m agents.solve FILE.obf`.
 
-Needs numba (extra `[fast]`), see `agents.search.endgame`.
+It compares its scores with those in the files. Requires numba (extra `[fast]`); see
+`agents.search.endgame`.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _HEADER: Final = "number  empties   file  found  best            nodes   seconds
 
 @dataclass(frozen=True, slots=True)
 class _Task:
-    """One position of a file. number: its place among the positions of the file, from 1."""
+    """One position of a file. number: its number among the positions of the file, from 1."""
 
     file: str
     number: int
@@ -38,8 +39,9 @@ class _Task:
 class _Check:
     """The result of solving one position.
 
-    score, best_square: None where the search was stopped; best_square also for a game that is over.
-    wrong_moves: the moves whose score in the file differs, with the score found.
+    score, best_square: None if the search was stopped; best_square also if the game is over.
+    wrong_moves: the score found for each move whose score in the file differs. nodes: number of
+    positions visited. seconds: time taken.
     """
 
     entry: ObfEntry
@@ -51,7 +53,7 @@ class _Check:
 
     @property
     def verdict(self) -> str:
-        """One word: "stopped", "solved" where the file has no score, "OK" or "WRONG"."""
+        """One of "stopped", "solved" (the file has no score), "OK" and "WRONG"."""
         if self.score is None:
             return "stopped"
         if self.entry.best_score is None:
@@ -59,7 +61,7 @@ class _Check:
         return "WRONG" if self.wrong_moves or self.score != self.entry.best_score else "OK"
 
     def __str__(self) -> str:
-        """The columns of `_HEADER` after the number, then one line for each wrong move."""
+        """Return the columns of `_HEADER` after the number, then one line per wrong move."""
         entry, n = self.entry, self.entry.position.board_size
         row = f"{entry.position.empties:7}  {_format_score(entry.best_score):>5}  {_format_score(self.score):>5}"
         row += f"  {_format_square(self.best_square, n):>4}  {self.nodes:15,}  {self.seconds:8.2f}  {self.verdict}"
@@ -81,7 +83,7 @@ def _format_square(square: int | None, board_size: int) -> str:
 
 
 def _check(solver: Solver, entry: ObfEntry, *, moves: bool, seconds: float | None) -> _Check:
-    """Solve a position. moves: also each move that the file lists. seconds: time limit."""
+    """Solve a position. moves: also check each move in the file. seconds: time limit."""
     start = time.perf_counter()
     nodes = 0
     wrong_moves: dict[int, int] = {}
@@ -103,16 +105,19 @@ def _check(solver: Solver, entry: ObfEntry, *, moves: bool, seconds: float | Non
 
 
 def _read(file: str, scoring: Scoring, on_error: Callable[[RecordFormatError], object] | None) -> list[_Task]:
-    """Read the positions of a file. on_error: see `read_obf`. Raises `OSError` or `RecordFormatError`."""
+    """Read the positions of a file. on_error: see `read_obf`.
+
+    Raises `OSError` or `RecordFormatError`.
+    """
     # Comments may be in any encoding. Elsewhere a byte that is not UTF-8 is reported with its
-    # place, like any other wrong character.
+    # location, like any other invalid character.
     with Path(file).open(encoding="utf-8-sig", errors="replace") as lines:
         entries = read_obf(lines, file, scoring=scoring, on_error=on_error)
         return [_Task(file, number, entry) for number, entry in enumerate(entries, 1)]
 
 
 def _solve_all(tasks: Sequence[_Task], solver: Solver, checks: list[_Check], *, moves: bool, seconds: float | None) -> None:
-    """Solve positions one by one; print each as soon as it is done, and append it to `checks`."""
+    """Solve positions one by one; print each result at once and append it to `checks`."""
     several_files = len({task.file for task in tasks}) > 1
     with Progress(len(tasks), unit="positions") as progress:
         progress.write(_HEADER)
@@ -128,7 +133,7 @@ def _solve_all(tasks: Sequence[_Task], solver: Solver, checks: list[_Check], *, 
 
 
 def _format_totals(checks: Sequence[_Check], num_tasks: int, *, num_bad_lines: int) -> str:
-    """The last line: counts of positions and of whatever makes the exit status 1, nodes, time, speed."""
+    """Return the last line: numbers of positions and of failures, nodes, time, speed."""
     verdicts = [check.verdict for check in checks]
     nodes, seconds = sum(check.nodes for check in checks), sum(check.seconds for check in checks)
     counts = [f"positions: {len(checks)}" if len(checks) == num_tasks else f"interrupted; positions: {len(checks)} of {num_tasks}"]
@@ -173,7 +178,7 @@ def _parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Run the command. argv: its arguments, by default those of the process."""
+    """Run the command. argv: command-line arguments (default: those of the process)."""
     with command("solve"):
         arguments = _parse_arguments(argv)
         num_bad_lines = 0

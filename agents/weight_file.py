@@ -1,4 +1,7 @@
-"""Files of weights: safetensors with a description in the header. Reading one never executes code (no pickle)."""
+"""Weight files: safetensors with a JSON description in the header.
+
+Reading a file never executes code (no pickle).
+"""
 
 from __future__ import annotations
 
@@ -15,13 +18,17 @@ FORMAT_VERSION: Final = 1
 
 
 class CheckpointError(ValueError):
-    """A file of weights or a checkpoint that is missing, damaged, or of another kind or version. The message names the file."""
+    """Raised when a weight file or checkpoint is missing, damaged, or of another kind or version.
+
+    The message names the file.
+    """
 
 
 def write_weights(path: Path, kind: str, *, tensors: dict[str, npt.NDArray[Any]], about: dict[str, Any]) -> None:
-    """Write tensors and a JSON-serializable description; `path` holds the old file until the new one is complete.
+    """Write tensors and a JSON-serializable description atomically.
 
-    kind: type of the content, which `read_weights` checks.
+    `path` keeps the old file until the new one is complete. kind: type of the content, checked by
+    `read_weights`.
     """
     from safetensors.numpy import save
 
@@ -31,7 +38,7 @@ def write_weights(path: Path, kind: str, *, tensors: dict[str, npt.NDArray[Any]]
 
 
 def read_weights(path: Path, kind: str) -> tuple[dict[str, npt.NDArray[Any]], dict[str, Any]]:
-    """Read the tensors and the description that `write_weights` wrote.
+    """Return the tensors and the description that `write_weights` wrote.
 
     Raises `CheckpointError` if the file is missing, damaged, or holds another kind or format
     version.

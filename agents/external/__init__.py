@@ -1,1 +1,1 @@
-"""Engines as agents: other programs that play Othello and speak GTP or the NBoard protocol."""
+"""Engines as agents: external Othello programs that speak GTP or the NBoard protocol."""

@@ -1,4 +1,4 @@
-"""Agent that asks an engine, whatever its protocol."""
+"""Agent that plays the moves of an engine, for all protocols."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from othello_env.errors import RecordFormatError
 from othello_env.position import COLOR_NAMES, Position
 from othello_env.squares import parse_square, pass_square
 
-# An engine may take this long to start, in seconds: it may load a large opening book or network.
+# Time limit for the start of an engine, in seconds: it may load a large opening book or network.
 START_SECONDS: Final = 60.0
-# The default limit of an answer, in seconds.
+# Default time limit for an answer, in seconds.
 ANSWER_SECONDS: Final = 60.0
 
 
 def check_seconds(**limits: float | None) -> None:
-    """Raise `ValueError` with the name of a limit unless all are positive numbers of seconds or None."""
+    """Raise `ValueError` unless all limits are positive numbers of seconds or None."""
     for name, value in limits.items():
         if value is not None and not 0 < value <= threading.TIMEOUT_MAX:
             raise ValueError(f"{name}={value}: expected a positive number of seconds, at most {threading.TIMEOUT_MAX:g}")
@@ -31,16 +31,19 @@ class Engine(Protocol):
     """A running engine."""
 
     def choose(self, position: Position) -> str:
-        """Return the engine's move in a position in which the side to move has a legal square. Raises `EngineError`."""
+        """Return the engine's move. The side to move must have a legal square.
+
+        Raises `EngineError`.
+        """
         ...
 
     def close(self) -> None:
-        """End the engine."""
+        """Stop the engine."""
         ...
 
 
 class EngineOptions(Protocol):
-    """Everything that is needed to start an engine; can be pickled."""
+    """Picklable options that start an engine."""
 
     def start(self) -> Engine:
         """Start the engine. Raises `EngineError`."""
@@ -48,11 +51,11 @@ class EngineOptions(Protocol):
 
 
 class EngineAgent:
-    """Plays the moves of an engine. The engine starts with the first move, and again after it has failed.
+    """Plays the moves of an engine.
 
-    Forced passes are not asked for. `select_moves` raises `EngineError` if the engine hangs,
-    crashes, or answers with anything but a legal move. Copies and pickles start an engine of their
-    own.
+    The engine starts at the first move and restarts after a failure. It is not asked in positions
+    with a forced pass. `select_moves` raises `EngineError` if the engine hangs, crashes, or answers
+    with anything but a legal move. Copies and unpickled agents start their own engine.
     """
 
     def __init__(self, name: str, options: EngineOptions) -> None:
@@ -71,7 +74,7 @@ class EngineAgent:
         return moves
 
     def close(self) -> None:
-        """End the engine; the next move starts it again."""
+        """Stop the engine; the next move starts it again."""
         if self._engine is not None:
             self._engine.close()
             self._engine = None

@@ -1,4 +1,7 @@
-"""The GGF that the NBoard protocol sends with `set game`: the position in which a game began, and its moves."""
+"""Generic Game Format (GGF), as the NBoard protocol sends it with `set game`.
+
+A game contains its start position and its moves.
+"""
 
 from __future__ import annotations
 
@@ -15,17 +18,20 @@ _SIGNS: Final = str.maketrans("XO", "*O")
 
 
 def format_ggf(position: Position) -> str:
-    """A game in one line that begins in a position and has no moves, with the properties that engines expect."""
+    """Return a one-line game that starts at a position and has no moves.
+
+    It has the properties that engines expect.
+    """
     board = str(position).translate(_SIGNS)
     n = position.board_size
     return f"(;GM[Othello]PC[othello-env]PB[black]PW[white]RE[?]TI[15:00]TY[{n}]BO[{n} {board}];)"
 
 
 def parse_ggf(text: str) -> list[Position]:
-    """Read a game: the positions before each of its moves and after the last one, a forced pass being a move.
+    """Return the positions of a game: the start position and the position after each move.
 
-    A pass that is not written is added. Raises `RecordFormatError` for a game without a board or
-    with an illegal move.
+    A forced pass is a move; missing passes are added. Raises `RecordFormatError` for a game without
+    a board or with invalid text, and `IllegalMoveError` for an illegal move.
     """
     properties = _PROPERTY.findall(text)
     boards = [value for name, value in properties if name == "BO"]
@@ -40,7 +46,11 @@ def parse_ggf(text: str) -> list[Position]:
 
 
 def play_written(positions: list[Position], move: str, color: int | None = None) -> None:
-    """Append the position after a move to a game. color: who moves, by default the side to move; the other side after a pass left out."""
+    """Append the position after a move to the positions of a game, in place.
+
+    A missing forced pass before the move is added. color: the color that moves, by default the side
+    to move.
+    """
     position = positions[-1]
     n = position.board_size
     square = parse_square(move, n)

@@ -1,8 +1,7 @@
-"""Engines that speak the Go Text Protocol, version 2, in the dialects of GRhino, Edax, Egaroucid and others.
+"""Engines that speak the Go Text Protocol (GTP), version 2, such as GRhino, Edax and Egaroucid.
 
-Squares are named as everywhere in Othello, a1 at the top left; in Go, rows count from the bottom.
-Passes are never sent if the engine
-passes by itself when it is told a move of the other side: GRhino refuses them.
+Squares have Othello names, with a1 at the top left; in Go, rows count from the bottom. A forced
+pass is sent only if the engine refuses the next move without it, because GRhino refuses passes.
 """
 
 from __future__ import annotations
@@ -23,17 +22,17 @@ from othello_env.errors import RecordFormatError
 from othello_env.position import BLACK, Position
 from othello_env.squares import format_square, parse_square, pass_square
 
-# Commands that set up a position, given as `str(position)`.
+# Commands that set up a position in the format of `str(position)`.
 SET_UP_COMMANDS: Final = ("grhino-setup_board", "setup_board")
 _COLORS: Final = ("b", "w")
 _REPLY: Final = re.compile(r"([=?])(\d*)\s*(.*)")
-# GTP has whole seconds only: 0.1 s per move is 1 s for 10 moves.
+# GTP has whole seconds only: 0.1 s per move is sent as 1 s for 10 moves.
 _MAX_MOVES_PER_PERIOD: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
 class GtpOptions:
-    """Command line and limits of a GTP engine, see `gtp_agent`."""
+    """Command line and time limits of a GTP engine; see `gtp_agent`."""
 
     command: tuple[str, ...]
     movetime: float | None = None
@@ -45,7 +44,10 @@ class GtpOptions:
 
 
 class GtpEngine(EngineProcess):
-    """A running GTP engine; use it in a `with`, or call `close`. Arguments: see `gtp_agent`. Raises `EngineError`."""
+    """A running GTP engine. Raises `EngineError`.
+
+    Use it as a context manager, or call `close`. For the arguments see `gtp_agent`.
+    """
 
     def __init__(self, command: Sequence[str], *, movetime: float | None = None, timeout: float = ANSWER_SECONDS) -> None:
         super().__init__(command)
@@ -56,7 +58,7 @@ class GtpEngine(EngineProcess):
         self._period: tuple[int, int] | None = None
         try:
             answer = self.ask("list_commands", seconds=max(timeout, START_SECONDS))
-            # Egaroucid has written a "=" before every line.
+            # Some versions of Egaroucid write a "=" before every line.
             self._commands = {line.lstrip("= ").strip() for line in answer.splitlines()}
             self._set_up_command = next((name for name in SET_UP_COMMANDS if name in self._commands), None)
             if movetime is not None:
@@ -66,9 +68,11 @@ class GtpEngine(EngineProcess):
             raise
 
     def ask(self, command: str, *, seconds: float | None = None) -> str:
-        """Return the answer to a command, without the "=". Raises `EngineError` if the engine refuses it or does not answer.
+        """Send a command and return the answer, without the "=".
 
-        Lines between answers are skipped, such as a banner.
+        Lines between answers, such as a banner, are skipped. seconds: time limit, by default the
+        engine's `timeout`. Raises `EngineError` if the engine refuses the command or does not
+        answer in time.
         """
         waiting_for = f"in answer to {command!r}"
         deadline = time.monotonic() + (self._timeout if seconds is None else seconds)
@@ -108,10 +112,10 @@ class GtpEngine(EngineProcess):
         self.ask(f"time_settings 0 {self._period[0]} {self._period[1]}")
 
     def _set_up(self, position: Position) -> Game | None:
-        """Bring a position onto the engine's board, by the first of these ways that is open; return the moves if they were used.
+        """Set up a position on the engine's board; return the moves if they were played, else None.
 
-        A command that sets up positions; the moves of the game, if they can be found; a file in
-        SGF.
+        Uses the first method that is available: a command that sets up positions, the moves that
+        lead to the position, or an SGF file. Raises `EngineError` if none is.
         """
         if self._set_up_command is not None:
             self.ask(f"{self._set_up_command} {position}")
@@ -127,7 +131,7 @@ class GtpEngine(EngineProcess):
         return game
 
     def _replay(self, game: Game, board_size: int) -> None:
-        """Play the moves of a game on the engine's board, only the last ones if it has the others already."""
+        """Play the moves of a game on the engine's board, except those already played there."""
         on_board, self._on_board = self._on_board, None
         if on_board is None or game[: len(on_board)] != on_board:
             self.ask("clear_board")
@@ -137,10 +141,10 @@ class GtpEngine(EngineProcess):
             self._ask_after(game[:number], color, f"play {_COLORS[color]} {format_square(square, board_size)}")
 
     def _ask_after(self, game: Game | None, color: int, command: str) -> str:
-        """Ask for a move of a color; if it follows a forced pass and is refused, tell the engine of the pass first.
+        """Send a command about the next move; if refused after a forced pass, send the pass first.
 
-        Most engines pass by themselves, and GRhino refuses to be told; others, such as
-        neural-reversi, must be told.
+        color: the color that moves. Most engines pass automatically, and GRhino refuses passes;
+        others, such as neural-reversi, must be sent the pass.
         """
         try:
             return self.ask(command)
@@ -161,7 +165,7 @@ class GtpEngine(EngineProcess):
 
 
 def _square(answer: str, board_size: int) -> int:
-    """The square of an answer; the pass for one that is not a square, which no game contains."""
+    """Return the square of an answer; the pass, which no `Game` contains, if it is not a square."""
     try:
         return parse_square(answer, board_size)
     except RecordFormatError:
@@ -169,17 +173,17 @@ def _square(answer: str, board_size: int) -> int:
 
 
 def _sgf_points(discs: int, board_size: int) -> str:
-    """The squares of a bitboard as Edax writes them in SGF: [e4][d5]."""
+    """Return the squares of a bitboard as Edax writes them in SGF: [e4][d5]."""
     return "".join(f"[{format_square(square, board_size)}]" for square in range(board_size**2) if discs >> square & 1)
 
 
 def gtp_agent(command: str, *, movetime: float | None = None, timeout: float = ANSWER_SECONDS) -> EngineAgent:
-    """Agent that plays the moves of a GTP engine.
+    """Return the agent that plays the moves of a GTP engine.
 
-    command: command line of the engine, such as "gtp-rhino -l 2". movetime: seconds per move that
-    the engine is told to take, if it knows `time_settings`; by default its own options decide.
-    timeout: seconds after which an engine that has not answered is killed.
-    Raises `ValueError` for a program that does not exist and for limits that are not positive.
+    command: command line of the engine, such as "gtp-rhino -l 2". movetime: time per move in
+    seconds, sent to the engine with `time_settings`, less than `timeout` (default: the engine's own
+    options decide). timeout: time in seconds after which an engine that has not answered is killed.
+    Raises `ValueError` if the program does not exist or a limit is invalid.
     """
     words = split_command(command)
     check_seconds(movetime=movetime, timeout=timeout)

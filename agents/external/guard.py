@@ -1,8 +1,8 @@
-"""Guard process of an engine: starts it, passes its input on, and kills it when the input ends.
+"""Guard process of an engine: starts it, forwards its input, and kills it when the input ends.
 
-`EngineProcess` runs this file as a script. Its input ends when the owner closes it, and also when
-the owner is killed: an engine that hangs or is deep in thought would not notice either. SIGTERM
-kills the engine at once. The engine writes to the owner directly.
+`EngineProcess` runs this file as a script. The input ends when the owner closes it or is killed; an
+engine that hangs or is searching would not notice either. SIGTERM kills the engine at once. The
+engine writes to the owner directly.
 """
 
 from __future__ import annotations
@@ -15,21 +15,24 @@ import threading
 from contextlib import suppress
 from typing import Any, Final
 
-# An engine may take this long to exit after its input has ended, in seconds.
+# Time limit for the exit of an engine after its input has ended, in seconds.
 EXIT_SECONDS: Final = 1.0
 NOT_STARTED: Final = 127
 _CHUNK: Final = 1 << 16
 
 
 def own_group() -> dict[str, Any]:
-    """Options of `subprocess.Popen` for a process that does not get the Ctrl-C of the terminal, and is killed by `kill_tree`."""
+    """Return `subprocess.Popen` options for a process in its own group, for `kill_tree`.
+
+    Such a process does not receive Ctrl-C from the terminal.
+    """
     if sys.platform == "win32":
         return {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
     return {"start_new_session": True}
 
 
 def kill_tree(process: int) -> None:
-    """Kill a process that was started with `own_group`, and all that it has started."""
+    """Kill a process that was started with `own_group`, and all its descendants."""
     if sys.platform == "win32":
         subprocess.run(["taskkill", "/F", "/T", "/PID", str(process)], capture_output=True, check=False)
         return
@@ -38,14 +41,17 @@ def kill_tree(process: int) -> None:
 
 
 class _Guard:
-    """The engine of this process."""
+    """Starts, feeds and kills the engine of this guard process."""
 
     def __init__(self) -> None:
         self._engine: subprocess.Popen[bytes] | None = None
         self._is_killed = False
 
     def run(self, command: list[str]) -> int:
-        """Run a command until it exits or the input ends; return its exit code, 128 + N after signal N."""
+        """Run a command until it exits or the input ends; return its exit code.
+
+        The exit code is 128 + N after signal N.
+        """
         signal.signal(signal.SIGTERM, lambda *_: self._kill())
         try:
             self._engine = subprocess.Popen(command, stdin=subprocess.PIPE, bufsize=0, **own_group())
@@ -65,7 +71,7 @@ class _Guard:
             kill_tree(self._engine.pid)
 
     def _pass_on(self, engine: subprocess.Popen[bytes]) -> None:
-        """Pass the input on until it ends, and then see that the engine exits."""
+        """Forward the input until it ends, then kill the engine if it does not exit in time."""
         assert engine.stdin is not None
         with suppress(OSError):  # the engine has exited: the main thread notices
             while chunk := os.read(0, _CHUNK):

@@ -1,4 +1,4 @@
-"""Moves that lead to a position: for engines that cannot be given a position, only moves."""
+"""Moves that lead to a position, for engines that accept moves but not positions."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ Move = tuple[int, int]
 """Color and square. Passes are left out."""
 Game = tuple[Move, ...]
 
-# A search of the moves between two positions plays at most this many moves.
+# Maximum number of moves played in the search for the moves between two positions.
 _MAX_TRIES: Final = 20_000
-# A position of a known game is at most this many moves back: passes and random moves of a match lie
-# between.
+# Maximum number of moves from a position of a known game to the position to find. More than two are
+# possible because of passes and the random moves of a match.
 _MAX_STEPS: Final = 8
 _MAX_GAMES: Final = 4096
 
 
 class History:
-    """Finds a game for each position, and remembers the games for the positions to come."""
+    """Finds a game that leads to each position, and remembers it for later positions."""
 
     def __init__(self) -> None:
         self._games: dict[Position, Game] = {}
 
     def find(self, position: Position) -> Game | None:
-        """Return moves that lead from the start position to this one; None if none are found in a bounded search.
+        """Return moves that lead from the start position to this one, or None if not found.
 
-        A position of a game that was asked about before is found at once, an opening of up to about
-        ten moves in a moment.
+        The search is bounded: it finds continuations of known games at once, and openings of up to
+        about ten moves quickly.
         """
         if position in self._games:
             return self._games[position]
@@ -51,7 +51,10 @@ class History:
 
 
 def _find_moves(start: Position, goal: Position) -> Game | None:
-    """Return moves from a position to another, found by depth-first search; None if there are none or too many to try."""
+    """Return moves from one position to another, found by depth-first search.
+
+    Returns None if no moves lead there or the search exceeds `_MAX_TRIES`.
+    """
     occupied = goal.own | goal.opp
     visited: set[Position] = set()
     path: list[Move] = []

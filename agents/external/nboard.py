@@ -16,13 +16,13 @@ from othello_env.position import Position
 
 DEFAULT_DEPTH: Final = 8
 _MAX_DEPTH: Final = 60
-# "=== D6/-1.27/0.00" by the protocol, "=== d6 -1.00 0.0" from Edax.
+# "=== D6/-1.27/0.00" in the protocol, "=== d6 -1.00 0.0" from Edax.
 _MOVE: Final = re.compile(r"===\s*([^\s/]*).*")
 
 
 @dataclass(frozen=True, slots=True)
 class NBoardOptions:
-    """Command line and limits of an NBoard engine, see `nboard_agent`."""
+    """Command line and limits of an NBoard engine; see `nboard_agent`."""
 
     command: tuple[str, ...]
     depth: int = DEFAULT_DEPTH
@@ -34,7 +34,10 @@ class NBoardOptions:
 
 
 class NBoardEngine(EngineProcess):
-    """A running NBoard engine; use it in a `with`, or call `close`. Arguments: see `nboard_agent`. Raises `EngineError`."""
+    """A running NBoard engine. Raises `EngineError`.
+
+    Use it as a context manager, or call `close`. For the arguments see `nboard_agent`.
+    """
 
     def __init__(self, command: Sequence[str], *, depth: int = DEFAULT_DEPTH, timeout: float = ANSWER_SECONDS) -> None:
         super().__init__(command)
@@ -49,7 +52,10 @@ class NBoardEngine(EngineProcess):
             raise
 
     def synchronize(self, *, seconds: float | None = None) -> list[str]:
-        """Wait until the engine has obeyed all commands; return the lines that it has written."""
+        """Wait until the engine has processed all commands; return the lines that it has written.
+
+        seconds: time limit, by default the engine's `timeout`. Raises `EngineError`.
+        """
         number = next(self._pings)
         self.send(f"ping {number}")
         return self._read_until(re.compile(rf"pong\s+{number}"), f"in answer to 'ping {number}'", seconds)
@@ -63,12 +69,12 @@ class NBoardEngine(EngineProcess):
         return found[1]
 
     def set_position(self, position: Position) -> None:
-        """Bring a position onto the engine's board."""
+        """Set up a position on the engine's board."""
         self.send(f"set game {format_ggf(position)}")
         self.synchronize()  # lines about the position before must not be read as an answer
 
     def hint(self, position: Position, num_moves: int = 1) -> list[str]:
-        """Return the lines with which the engine analyzes a position: `search PV EVAL 0 DEPTH` and others."""
+        """Return the engine's analysis of a position: lines like `search PV EVAL 0 DEPTH`."""
         self.set_position(position)
         self.send(f"hint {num_moves}")
         return self.synchronize()[:-1]
@@ -82,12 +88,12 @@ class NBoardEngine(EngineProcess):
 
 
 def nboard_agent(command: str, *, depth: int = DEFAULT_DEPTH, timeout: float = ANSWER_SECONDS) -> EngineAgent:
-    """Agent that plays the moves of an NBoard engine.
+    """Return the agent that plays the moves of an NBoard engine.
 
-    command: command line of the engine, such as "ntest x". depth: search depth in the midgame;
-    engines choose the depth of their endgame by it too. timeout: seconds after which an engine that
-    has not answered is killed. Raises `ValueError` for a program that does not exist and for limits
-    out of range.
+    command: command line of the engine, such as "ntest x". depth: search depth in the midgame, 1 to
+    60, from which engines also derive their endgame depth. timeout: time in seconds after which an
+    engine that has not answered is killed. Raises `ValueError` if the program does not exist or a
+    limit is out of range.
     """
     words = split_command(command)
     if not 1 <= depth <= _MAX_DEPTH:

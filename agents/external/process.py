@@ -1,4 +1,4 @@
-"""Running engines: lines in, lines out, time limits, and no process left behind."""
+"""Engine processes: line-based input and output, time limits, and reliable termination."""
 
 from __future__ import annotations
 
@@ -22,26 +22,30 @@ from agents.external import guard
 
 _MAX_LINE: Final = 1 << 16
 _MAX_UNREAD_LINES: Final = 100_000
-# Between two looks at whether unread lines have been read, in seconds.
+# Interval between checks of the number of unread lines, in seconds.
 _FULL_SECONDS: Final = 0.005
 _NUM_ERROR_LINES: Final = 3
 _MAX_SHOWN: Final = 120
-# An engine that was asked to quit is killed after this time, in seconds; the guard kills it
-# earlier, if it can.
+# Time after which an engine that was asked to quit is killed, in seconds. The guard usually kills
+# it earlier.
 _CLOSE_SECONDS: Final = 3 * guard.EXIT_SECONDS
-# For the exit code and the last error lines of an engine whose output has ended, in seconds.
+# Maximum wait for the exit code and the last error lines after the output has ended, in seconds.
 _DEATH_SECONDS: Final = 2.0
 
 
 class EngineError(ValueError):
-    """An engine could not start, hung, crashed, refused a command, or gave an invalid answer or an illegal move."""
+    """Raised when an engine fails.
+
+    The engine could not start, hung, crashed, refused a command, or gave an invalid answer or an
+    illegal move.
+    """
 
 
 def split_command(text: str) -> tuple[str, ...]:
-    """Split a command line into words by the quoting of the shell; on Windows a backslash is an ordinary character.
+    """Split a command line into words by the quoting rules of the shell.
 
-    The first word is the program: a path, or a name that is searched for in PATH. Raises
-    `ValueError` if it does not exist.
+    On Windows a backslash is an ordinary character. The first word is the program: a path, or a
+    name to be found in PATH. Raises `ValueError` if it does not exist.
     """
     try:
         words = shlex.split(text, posix=os.name != "nt")
@@ -57,7 +61,7 @@ def split_command(text: str) -> tuple[str, ...]:
 
 
 def is_command(text: str) -> bool:
-    """Return whether a command line begins with a program that exists."""
+    """Return True if a command line begins with a program that exists."""
     try:
         return bool(split_command(text))
     except ValueError:
@@ -68,10 +72,11 @@ _Self = TypeVar("_Self", bound="EngineProcess")
 
 
 class EngineProcess:
-    """A running engine, whatever its protocol; use it in a `with`, or call `close`.
+    """A running engine, independent of its protocol.
 
-    The engine cannot outlive this object or this Python process, however that ends: see
-    `agents.external.guard`. command: program and options. Raises `EngineError`.
+    Use it as a context manager, or call `close`. The engine cannot outlive this object or this
+    Python process, even if the process is killed; see `agents.external.guard`. command: program and
+    options. Raises `EngineError`.
     """
 
     def __init__(self, command: Sequence[str]) -> None:
@@ -99,28 +104,29 @@ class EngineProcess:
 
     @property
     def pid(self) -> int:
-        """Id of the guard process."""
+        """Process id of the guard."""
         return int(self._process.pid)
 
     @property
     def is_running(self) -> bool:
-        """Whether the engine has not exited yet."""
+        """True until the engine has exited."""
         return self._process.poll() is None
 
     def send(self, line: str) -> None:
-        """Write a line to the engine. An engine that has exited is noticed when its answer is read."""
+        """Write a line to the engine. If it has exited, reading its answer raises the error."""
         assert self._process.stdin is not None
         with suppress(OSError, ValueError):
             self._process.stdin.write(f"{line}\n".encode())
             self._process.stdin.flush()
 
     def read_line(self, deadline: float, waiting_for: str) -> str:
-        """Return the next line, without white space at its ends.
+        """Return the next line, stripped of whitespace.
 
-        deadline: of `time.monotonic()`. waiting_for: the command, for the message. Raises
-        `EngineError` after the deadline and if the engine has exited; it is killed then.
+        deadline: time in seconds by `time.monotonic()`. waiting_for: the end of the error message,
+        such as "in answer to 'go'". After the deadline, or if the engine has closed its output,
+        kills the engine and raises `EngineError`.
         """
-        # The deadline counts even while there are lines: an engine may write without end.
+        # The deadline applies even if lines are available: an engine may write endlessly.
         seconds = deadline - time.monotonic()
         try:
             if seconds <= 0:
@@ -152,22 +158,22 @@ class EngineProcess:
         self._close()
 
     def close(self) -> None:
-        """Ask the engine to quit, and kill it if it does not. Has no effect on one that has ended."""
+        """Ask the engine to quit, and kill it if it does not. No effect if it has exited."""
         self.send("quit")
         self._close()
 
 
 def shortened(text: str) -> str:
-    """A text in one line of at most 120 characters, for messages."""
+    """Return a text on one line, truncated after 120 characters, for messages."""
     text = " ".join(text.split())
     return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}..."
 
 
 def _read_lines(stream: IO[bytes], lines: queue.Queue[str | None], ended: threading.Event) -> None:
-    """Put the lines of an engine into a queue, and None at their end. A line that is too long comes in parts.
+    """Put the lines of an engine into a queue, and None at the end of its output.
 
-    While many lines wait to be read the engine has to wait, too: its output is not taken any more.
-    ended: set by `_end`.
+    A line that is too long is split. While too many lines are unread, no output is accepted, so
+    that the engine has to wait. ended: set by `_end`.
     """
     with suppress(OSError, ValueError):  # closed by `_end`
         while line := stream.readline(_MAX_LINE):
@@ -195,7 +201,7 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
 
 
 def _end(process: subprocess.Popen[bytes], ended: threading.Event) -> None:
-    """Close the input of an engine, so that it exits, and kill it if it does not."""
+    """Close the input of an engine so that it exits; kill it if it does not exit in time."""
     ended.set()
     assert process.stdin is not None
     with suppress(OSError):

@@ -1,1 +1,1 @@
-"""N-tuple networks: value functions that sum table entries, looked up by the contents of tuples of squares."""
+"""N-tuple networks: value functions that sum table entries indexed by the contents of tuples."""

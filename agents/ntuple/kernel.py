@@ -1,8 +1,8 @@
 """Compiled look-ups of n-tuple networks, for values, searches and training.
 
 The index of a tuple in its table is linear in the contents of its squares. So the indices after a
-move are the indices before it plus what the new disc and the flipped discs add. Boards are the
-squares of a board size on the 8x8 board, see `agents.board`.
+move are the indices before it plus the contributions of the new disc and the flipped discs. Boards
+are embedded in the 8x8 board; see `agents.board`.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ from othello_env.compiled import Int, Real, Square, Word, inlined, kernel, lowes
 
 _LOW_BYTE: Final = np.uint64(0xFF)
 
-# The number of look-ups is padded to a multiple of this, for vector instructions.
+# The number of look-ups is padded to a multiple of this number, for vector instructions.
 _VECTOR: Final = 16
 
 _ROWS_PER_THREAD: Final = 1024
 
 Indices = npt.NDArray[np.int32]
-"""[K] int32: the indices of the weights that a position looks up."""
+"""[K] int32, indices of the weights that a position looks up."""
 
 
 class Patterns(NamedTuple):
-    """A `Layout` in the form that compiled code reads. K is the number of look-ups, padded.
+    """A `Layout` for compiled code. K is the padded number of look-ups.
 
-    row_indices: [8, 256, K] int32, the sum of what the own discs of a row add to each index, by the
-    row's discs as a byte; the opponent's discs subtract the same. square_indices: [64, K] int32,
-    the same for one own disc. empty_indices: [K] int32, the indices of the empty board in the first
-    stage. stage_stride: number of weights per stage, and one of value 0 behind them, which the
-    padding looks up. num_stages, num_squares: of the layout. counts: the first of the two look-ups
-    in count tables, or -1.
-    geometry: of the board.
+    row_indices: [8, 256, K] int32, contribution of the own discs of a row to each index, by row and
+    by the row's discs as a byte; the opponent's discs contribute the negative. square_indices: [64,
+    K] int32, contribution of a single own disc. empty_indices: [K] int32, indices of the empty
+    board in the first stage. stage_stride: number of weights per stage, including a final weight of
+    0 for the padding. num_stages, num_squares: number of stages, and of squares of the board.
+    counts: position of the first of the two count table look-ups among the K, or -1 without count
+    tables. geometry: geometry of the board.
     """
 
     row_indices: npt.NDArray[np.int32]
@@ -53,7 +53,7 @@ class Patterns(NamedTuple):
 
 
 def patterns_of(layout: Layout) -> Patterns:
-    """The patterns of a layout. Their weights are those of `padded_weights`."""
+    """Return the patterns of a layout, for weights from `padded_weights`."""
     num_tuples, num_lookups = layout.num_tuples, layout.num_lookups
     padded = -(-num_lookups // _VECTOR) * _VECTOR
     empty_indices = np.full(padded, layout.stage_size, dtype=np.int32)
@@ -76,7 +76,7 @@ def patterns_of(layout: Layout) -> Patterns:
 
 
 def padded_weights(layout: Layout, weights: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
-    """The weights with a weight of value 0 behind each stage: [num_stages * stage_stride]."""
+    """Return the weights with a 0 appended to each stage: [num_stages * stage_stride]."""
     by_stage = weights.reshape(layout.num_stages, layout.stage_size)
     return np.pad(by_stage, ((0, 0), (0, 1))).ravel()
 
@@ -84,7 +84,10 @@ def padded_weights(layout: Layout, weights: npt.NDArray[np.floating]) -> npt.NDA
 def values_of(
     own: BitboardArray, opp: BitboardArray, patterns: Patterns, weights: npt.NDArray[np.floating], *, board_size: int
 ) -> npt.NDArray[np.floating]:
-    """The values of afterstates, equal to `NTupleNetwork.values` to the last bit. weights: of `padded_weights`."""
+    """Return the values of [N] afterstates, bitwise equal to `NTupleNetwork.values`.
+
+    weights: from `padded_weights`.
+    """
     values = np.empty(len(own), dtype=weights.dtype)
     boards = (embedded(own, board_size), embedded(opp, board_size)) if board_size != SIZE else (own, opp)
     arrays = tuple(np.ascontiguousarray(array) for array in (*boards, values))
@@ -111,7 +114,10 @@ def _fill_values(
 
 @inlined
 def sum_of(weights: npt.NDArray[np.floating], indices: Indices) -> Real:
-    """The sum of the weights at some indices, in the type of the weights and in the order of `NTupleNetwork.values`."""
+    """Return the sum of the weights at some indices.
+
+    It has the type of the weights and the summation order of `NTupleNetwork.values`.
+    """
     first, second, third, fourth = weights[indices[0]], weights[indices[1]], weights[indices[2]], weights[indices[3]]
     for k in range(PARTIAL_SUMS, len(indices), PARTIAL_SUMS):
         first += weights[indices[k]]
@@ -123,7 +129,10 @@ def sum_of(weights: npt.NDArray[np.floating], indices: Indices) -> Real:
 
 @inlined
 def position_indices(own: Word, opp: Word, num_discs: Int, patterns: Patterns, here: Indices) -> None:
-    """Write the tuple indices of a position into `here`, in the stage of afterstates with `num_discs` discs; no counts."""
+    """Write the indices of a position into `here`, without counts.
+
+    num_discs: number of discs of the afterstate whose stage is used.
+    """
     span = patterns.num_squares - FEWEST_DISCS + 1
     stage = max(num_discs - FEWEST_DISCS, 0) * patterns.num_stages // span
     start = np.int32(stage * patterns.stage_stride)
@@ -139,13 +148,16 @@ def position_indices(own: Word, opp: Word, num_discs: Int, patterns: Patterns, h
 
 @inlined
 def _pair_index(rows: Word, columns: Word) -> Int:
-    """The index in a `COUNT_LIMIT` x `COUNT_LIMIT` table by the sizes of two sets."""
+    """Return the index of the sizes of two sets in a `COUNT_LIMIT` x `COUNT_LIMIT` table."""
     return np.int32(COUNT_LIMIT * min(popcount(rows), COUNT_LIMIT - 1) + min(popcount(columns), COUNT_LIMIT - 1))
 
 
 @inlined
 def look_up_counts(own: Word, opp: Word, replies: Word, patterns: Patterns, indices: Indices) -> None:
-    """Add the counts of an afterstate to the indices of the count tables, see `Layout`. replies: the legal moves of `opp`."""
+    """Add the counts of an afterstate to the indices of the count tables; see `Layout`.
+
+    replies: the legal moves of `opp`.
+    """
     geometry = patterns.geometry
     moves = moves_on(own, opp, geometry.full)
     frontier = surroundings((own | opp) ^ geometry.full, geometry)
@@ -160,8 +172,8 @@ def afterstate_indices(
     """Write the indices of the afterstate of a move into `after`.
 
     own, opp: the discs after the move, of the side that made it and of the other side. replies: the
-    legal moves of `opp`. here: the indices before the move, of `position_indices` with the number
-    of discs after it.
+    legal moves of `opp`. here: the indices before the move, from `position_indices` with the number
+    of discs after the move.
     """
     disc = patterns.square_indices[square]
     for k in range(len(after)):

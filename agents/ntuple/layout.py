@@ -1,9 +1,9 @@
-"""The layout of an n-tuple network: its tuples of squares, its tables, and the index of each weight. NumPy only.
+"""Layout of an n-tuple network: its tuples of squares, its tables, and the index of each weight.
 
-A tuple of L squares has 3**L contents, each with a weight in the tuple's table. Tuples that are
-images of each other under the board's symmetries share one table (Lucas 2008; Jaskowski 2014). Two
-more tables, the count tables, are indexed by counts: of moves and own discs, and of frontier discs.
-Each stage of the game may have its own tables (Buro 1997).
+A tuple of L squares has 3**L possible contents, each with a weight in the tuple's table. Tuples
+that are images of each other under the board's symmetries share one table (Lucas 2008; Jaskowski
+2014). Two optional count tables are indexed by counts: one of moves and own discs, one of frontier
+discs. Each stage of the game may have its own tables (Buro 1997). This module uses NumPy only.
 """
 
 from __future__ import annotations
@@ -21,41 +21,41 @@ from othello_env.symmetry import NUM_SYMMETRIES, transform_square
 
 Group = tuple[tuple[int, ...], ...]
 
-# Counts of moves and of frontier discs are capped at one less than this.
+# Counts of moves and of frontier discs are capped at COUNT_LIMIT - 1.
 COUNT_LIMIT: Final = 32
-# Class of each number of own discs. Few discs have a class each: they are what a wipe-out looks
-# like.
+# Class of each number of own discs. Classes are narrow for small numbers, which are signs of a
+# wipe-out.
 DISC_CLASS: Final = np.array([0, 0, 0, 0, 1, 2, 3, 4, 4, *[5] * 3, *[6] * 4, *[7] * 49], dtype=np.int32)
 # Sizes of the count tables: by disc class, replies and moves; by frontier discs of both sides.
 COUNT_TABLE_SIZES: Final = ((int(DISC_CLASS[-1]) + 1) * COUNT_LIMIT**2, COUNT_LIMIT**2)
-# The smallest number of discs of an afterstate.
+# Minimum number of discs of an afterstate.
 FEWEST_DISCS: Final = 5
-# Number of partial sums that add up to a value, in compiled code and in NumPy alike: so both round
-# alike.
+# Number of partial sums of a value. It is the same in compiled code and in NumPy, so that both
+# round identically.
 PARTIAL_SUMS: Final = 4
 
-# Indices are computed in float32, which is exact below this. So even with all stages they fit into
-# the 32 bits of compiled code.
+# Indices within a stage are computed in float32, which is exact below this. Even with all stages,
+# indices then fit into the 32 bits of compiled code.
 _MAX_STAGE_SIZE: Final = 1 << 24
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The tuples and tables of an n-tuple network. Raises `ValueError` for an impossible layout.
+    """The tuples and tables of an n-tuple network. Raises `ValueError` for an invalid layout.
 
-    groups: for each table the tuples of squares that share it, all of one length. The contents d_1
-    ... d_L of a tuple have the index d_1 * 3**(L-1) + ... + d_L in its table, where a digit is 0
-    for an opponent's disc, 1 for an empty square, 2 for an own disc.
+    groups: for each table, the tuples of squares that share it, all of the same length. The
+    contents d_1 ... d_L of a tuple have the index d_1 * 3**(L-1) + ... + d_L in its table, where a
+    digit is 0 for an opponent's disc, 1 for an empty square, 2 for an own disc.
 
-    num_stages: number of stages of equal length, by the number of discs of afterstates, from 5 to
-    n*n. The weights of a stage lie
-    together: first the tables of the groups, then the count tables.
+    num_stages: number of stages of equal length into which the numbers of discs of afterstates, 5
+    to n*n, are divided. The weights of a stage are contiguous: first the tables of the groups, then
+    the count tables.
 
-    counts: whether there are count tables. The first one has a `COUNT_LIMIT` x `COUNT_LIMIT` part
-    for each disc class (see `DISC_CLASS`) of the number of own discs; its row is the number of the
-    opponent's replies, its column the number of moves that the side itself would have after a pass
+    counts: True for a layout with count tables. The first one has a `COUNT_LIMIT` x `COUNT_LIMIT`
+    part for each class of the number of own discs (see `DISC_CLASS`); the row is the number of the
+    opponent's replies, the column the number of moves that the side itself would have after a pass
     of the opponent. Row and column of the second one are the numbers of own and opposing frontier
-    discs (discs that touch an empty square).
+    discs (discs adjacent to an empty square).
     """
 
     groups: tuple[Group, ...]
@@ -80,12 +80,12 @@ class Layout:
 
     @property
     def num_tuples(self) -> int:
-        """T: number of tuples."""
+        """Number of tuples, T."""
         return sum(map(len, self.groups))
 
     @property
     def num_lookups(self) -> int:
-        """K: number of weights that a value is the sum of."""
+        """Number of weights whose sum is a value, K."""
         return sum(self.lookups_per_table)
 
     @property
@@ -95,7 +95,7 @@ class Layout:
 
     @property
     def lookups_per_table(self) -> tuple[int, ...]:
-        """Number of look-ups in each table of a stage, for one value."""
+        """Number of look-ups in each table of a stage per value."""
         return (*map(len, self.groups), *([1] * len(COUNT_TABLE_SIZES) if self.counts else ()))
 
     @property
@@ -110,7 +110,10 @@ class Layout:
 
     @property
     def place_values(self) -> npt.NDArray[np.int64]:
-        """The number that an own disc on a square adds to the index of a tuple; an opponent's disc subtracts it: [n*n, T]."""
+        """Contribution of an own disc on a square to the index of a tuple: [n*n, T] int64.
+
+        An opponent's disc contributes the negative.
+        """
         values = np.zeros((self.board_size**2, self.num_tuples), dtype=np.int64)
         for column, squares in enumerate(itertools.chain.from_iterable(self.groups)):
             values[list(squares), column] = _powers_of_three(len(squares))
@@ -118,23 +121,27 @@ class Layout:
 
     @property
     def empty_indices(self) -> npt.NDArray[np.int64]:
-        """The indices that the empty board looks up in the first stage: [K], of the tuples, then of the count tables."""
+        """Indices that the empty board looks up in the first stage: [K] int64.
+
+        The indices of the tuples come first, then those of the count tables.
+        """
         sizes = np.array(self.table_sizes)
         starts = np.cumsum(sizes) - sizes
         starts[: len(self.groups)] += sizes[: len(self.groups)] // 2  # all digits are 1
         return np.repeat(starts, self.lookups_per_table)
 
     def stages(self, num_discs: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """The stages of afterstates by their numbers of discs: [N] to [N]."""
+        """Return the stages of afterstates with these numbers of discs: [N] int64 to [N] int64."""
         span = self.board_size**2 - FEWEST_DISCS + 1
         return np.maximum(num_discs - FEWEST_DISCS, 0) * self.num_stages // span
 
     def mirrored_indices(self) -> npt.NDArray[np.int64]:
-        """For each weight of a stage the weight of the mirrored pattern: [stage_size] int64, its own inverse.
+        """Return the index of the mirror image of each weight of a stage: [stage_size] int64.
 
-        A weight is its own image where no symmetry maps its tuple onto itself, and in the count
-        tables. Where several symmetries do, the first one counts; the straight and corner patterns
-        have at most one.
+        The permutation is its own inverse. The mirror image is the weight of the pattern under a
+        symmetry that maps the tuple onto itself. A weight is its own image if no such symmetry
+        exists, and in the count tables. If several exist, the first one is used; the straight and
+        corner patterns have at most one.
         """
         images = np.arange(self.stage_size)
         start = 0
@@ -152,16 +159,17 @@ class Layout:
 
 
 def _powers_of_three(length: int) -> npt.NDArray[np.int64]:
-    """The place values of a tuple's digits, the first digit first."""
+    """Return the place values of a tuple's digits, most significant first: [length] int64."""
     powers: npt.NDArray[np.int64] = 3 ** np.arange(length)[::-1]
     return powers
 
 
 def straight_and_corner_groups(board_size: int = 8) -> tuple[Group, ...]:
-    """Logistello's patterns (Buro 1997): the edge with both X squares, two corner blocks, the inner lines, the diagonals.
+    """Return Logistello's patterns (Buro 1997).
 
-    On 8x8: 46 tuples in 11 groups, 167,265 weights. Raises `ValueError` for boards smaller than
-    6x6.
+    They are the edge with both X squares, two corner blocks (2x5 and 3x3), the inner lines and the
+    diagonals. On 8x8: 46 tuples in 11 groups, 167,265 weights. Raises `ValueError` for boards
+    smaller than 6x6.
     """
     n = board_size
     if n < 6:
@@ -175,7 +183,7 @@ def straight_and_corner_groups(board_size: int = 8) -> tuple[Group, ...]:
 
 
 def _images(squares: tuple[int, ...], n: int) -> Group:
-    """The images under the eight symmetries, one for each set of squares."""
+    """Return the images of a tuple under the eight symmetries, one per set of squares."""
     images: dict[frozenset[int], tuple[int, ...]] = {}
     for symmetry in range(NUM_SYMMETRIES):
         image = tuple(transform_square(square, symmetry, n) for square in squares)

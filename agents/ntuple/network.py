@@ -1,4 +1,7 @@
-"""N-tuple networks as value functions of afterstates, their files, and the agent that plays by one. See `agents.ntuple.layout`."""
+"""N-tuple networks as value functions of afterstates, their files, and the agent.
+
+See `agents.ntuple.layout` for the layout of a network.
+"""
 
 from __future__ import annotations
 
@@ -23,10 +26,10 @@ KIND: Final = "ntuple"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NTupleNetwork:
-    """A value function of afterstates: the sum of the weights that a position looks up.
+    """Value function of afterstates: the sum of the weights that a position looks up.
 
     weights: [layout.num_weights] floating point, in the order of the layout. Raises `ValueError`
-    where they do not fit the layout or are not finite.
+    if they do not fit the layout or are not finite.
     """
 
     layout: Layout
@@ -50,10 +53,9 @@ class NTupleNetwork:
         return self.layout.board_size
 
     def indices(self, own: BitboardArray, opp: BitboardArray) -> npt.NDArray[np.int64]:
-        """The indices of the weights that each position looks up.
+        """Return the indices of the weights that each afterstate looks up: [N, K] int64.
 
-        own, opp: [N] uint64, discs of the side that has just moved, and of the other side. Returns
-        [N, K] int64.
+        own, opp: [N] uint64, discs of the side that has just moved and of the other side.
         """
         layout = self.layout
         contents = unpack_contents(own, opp, self.board_size**2).astype(np.float32)
@@ -70,9 +72,10 @@ class NTupleNetwork:
         return found
 
     def values(self, own: BitboardArray, opp: BitboardArray) -> npt.NDArray[np.floating]:
-        """The values of afterstates from the view of `own`: [N] in the type of the weights. Compiled where `backend` says so.
+        """Return the values of afterstates from the perspective of `own`: [N].
 
-        own, opp: as in `indices`.
+        The dtype is that of the weights. own, opp: as in `indices`. Runs compiled code if
+        `othello_env.backend` selects it.
         """
         if backend.compiled(len(own)) is not None:
             from agents.ntuple import kernel  # late: it needs numba
@@ -92,9 +95,9 @@ class NTupleNetwork:
         return values
 
     def save(self, path: Path, metadata: dict[str, Any] | None = None) -> None:
-        """Write a safetensors file, by an atomic rename. metadata: further JSON values for the file.
+        """Write the network atomically as a safetensors file. metadata: additional JSON values.
 
-        Where all patterns have the weights of their mirror images, only one of each pair is
+        If all patterns have the weights of their mirror images, only one weight of each pair is
         written.
         """
         layout = self.layout
@@ -109,7 +112,10 @@ class NTupleNetwork:
 
     @classmethod
     def load(cls, path: Path) -> NTupleNetwork:
-        """Read a file that `save` wrote. Raises `CheckpointError` where it is missing, damaged or of another kind."""
+        """Load a network from a file written by `save`.
+
+        Raises `CheckpointError` if the file is missing, damaged or of another kind.
+        """
         tensors, about = read_weights(path, KIND)
         try:
             groups = tuple(tuple(tuple(map(index, squares)) for squares in group) for group in about["groups"])
@@ -128,19 +134,25 @@ class NTupleNetwork:
 
 
 def _pair_index(rows: BitboardArray, columns: BitboardArray) -> npt.NDArray[np.int64]:
-    """The index in a `COUNT_LIMIT` x `COUNT_LIMIT` table by the sizes of two sets: [N] each, to [N]."""
+    """Return the indices of the sizes of two sets in a `COUNT_LIMIT` x `COUNT_LIMIT` table: [N].
+
+    rows, columns: [N] uint64.
+    """
     counts = [np.minimum(popcount(squares).astype(np.int64), COUNT_LIMIT - 1) for squares in (rows, columns)]
     return COUNT_LIMIT * counts[0] + counts[1]
 
 
 def _is_first_mask(mirrored: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-    """Whether each weight of a stage comes before its mirror image, or is its own: [stage_size] bool."""
+    """Return a mask of the weights not preceded by their mirror image: [stage_size] bool."""
     mask: npt.NDArray[np.bool_] = mirrored >= np.arange(len(mirrored))
     return mask
 
 
 def _with_mirror_images(written: npt.NDArray[np.floating], layout: Layout) -> npt.NDArray[np.floating]:
-    """All weights, from the first of each mirrored pair. Raises `ValueError` where their number is wrong."""
+    """Return all weights, given the first of each mirrored pair.
+
+    Raises `ValueError` if the number of weights does not fit the layout.
+    """
     mirrored = layout.mirrored_indices()
     first_mask = _is_first_mask(mirrored)
     weights = np.empty((layout.num_stages, layout.stage_size), dtype=written.dtype)
@@ -151,7 +163,10 @@ def _with_mirror_images(written: npt.NDArray[np.floating], layout: Layout) -> np
 
 @dataclass(frozen=True, slots=True)
 class NTupleEvaluator:
-    """The values of a network; afterstates that end the game have the values of `agents.base.set_results` instead."""
+    """Values of a network.
+
+    Afterstates that end the game have the values of `agents.base.set_results` instead.
+    """
 
     network: NTupleNetwork
 
@@ -163,5 +178,5 @@ class NTupleEvaluator:
 
 
 def ntuple_agent(network: NTupleNetwork, name: str = "ntuple") -> AfterstateAgent:
-    """Agent that plays the move whose afterstate has the highest value."""
+    """Return the agent that plays the move whose afterstate has the highest value."""
     return AfterstateAgent(name, NTupleEvaluator(network), board_size=network.board_size)

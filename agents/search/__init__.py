@@ -1,1 +1,1 @@
-"""Compiled game-tree search: alpha-beta, exact endgames and Monte Carlo tree search."""
+"""Compiled game-tree search: alpha-beta, exact endgame solver and Monte Carlo tree search."""

@@ -1,10 +1,9 @@
-"""Alpha-beta search over any evaluation that is a sum of table entries or features, with exact endgames.
+"""Alpha-beta search with an evaluation by table entries or features, and exact endgames.
 
-Iterative deepening, null windows, a transposition table, moves sorted by their evaluation one ply
-deep. A search of a given depth has
-the value of plain minimax: depth counts placed discs, a pass costs none, and finished games count
-by their result. It visits millions of positions per second on one core. Needs numba (extra
-`[fast]`).
+The search uses iterative deepening, null windows, a transposition table, and moves ordered by a
+one-ply evaluation. A search of a given depth returns the same value as plain minimax: depth counts
+placed discs, passes do not count, and finished games have their result. It visits millions of
+positions per second on one core. Requires numba (extra `[fast]`).
 """
 
 from __future__ import annotations
@@ -77,22 +76,22 @@ from othello_env.bitboard import BitboardArray
 from othello_env.compiled import Int, Square, Word, compiled_function, inlined, kernel, lowest_square, place, popcount
 from othello_env.position import Position
 
-# The value of a game won by s discs is this plus s: larger than every evaluation.
+# The value of a game won by s discs is WON + s, which exceeds every evaluation.
 WON: Final = 2 * LARGEST
 _INFINITY: Final = 4 * LARGEST
 
-# Two plies before the leaves, moves are sorted by the number of replies, which costs less than an
+# Two plies before the leaves, moves are ordered by the number of replies, which is cheaper than an
 # evaluation.
 _REPLY: Final = 8
 _FROM_TABLE: Final = 1 << 40
 
-# The depth that stands for the solver.
+# Depth that marks results of the solver.
 _EXACT: Final = 64
 
-# The smallest number of positions per thread.
+# Minimum number of positions per thread.
 _ROWS_PER_THREAD: Final = 2
 
-# Columns of the results of a search.
+# Columns of the result array of a search.
 _SQUARE: Final = 0
 _VALUE: Final = 1
 _DEPTH: Final = 2
@@ -101,14 +100,17 @@ _NODES: Final = 3
 
 @inlined
 def _result(own: Word, opp: Word, board: Word) -> Int:
-    """The value of a finished game from the view of `own`."""
+    """Return the value of a finished game from the perspective of `own`."""
     score = final_score(own, opp, board, np.int64(1))
     return score + (WON if score > 0 else (-WON if score < 0 else 0))
 
 
 @inlined
 def _leaf_value(square: Square, flipped: Word, next_own: Word, next_opp: Word, board: Word, evaluation: SearchEvaluation) -> Int:
-    """The value of the position after a move, from the view of the side that made it. next_own: discs of the other side."""
+    """Return the value of the position after a move, from the perspective of the side that made it.
+
+    next_own: discs of the other side.
+    """
     _, _, moves, passed = settle_on(next_own, next_opp, board)
     if moves == EMPTY:
         return np.int64(_result(next_opp, next_own, board))
@@ -117,7 +119,10 @@ def _leaf_value(square: Square, flipped: Word, next_own: Word, next_opp: Word, b
 
 @compiled_function
 def _last_ply(own: Word, opp: Word, moves: Word, beta: Int, board: Word, table: Table, evaluation: SearchEvaluation) -> tuple[Int, Square]:
-    """The highest value of the moves one ply before the leaves, or one that is at least beta; and the square of the move."""
+    """Return the value and the square of the best move one ply before the leaves.
+
+    Stops at the first move whose value is at least beta.
+    """
     look_at(own, opp, evaluation)
     best = np.int64(-_INFINITY)
     best_move = np.int64(NO_SQUARE)
@@ -140,7 +145,10 @@ def _last_ply(own: Word, opp: Word, moves: Word, beta: Int, board: Word, table: 
 
 @compiled_function
 def _search(own: Word, opp: Word, alpha: Int, beta: Int, depth: Int, board: Word, table: Table, evaluation: SearchEvaluation) -> Int:
-    """The value of a position from the view of `own`, the side to move: exact between alpha and beta, otherwise a bound."""
+    """Return the value of a position: exact between alpha and beta, otherwise a bound.
+
+    The value is from the perspective of `own`, the side to move.
+    """
     table[NODES] += ONE
     if table[NODES] >= table[MAX_NODES]:
         table[STOP] = ONE
@@ -227,7 +235,10 @@ def _search(own: Word, opp: Word, alpha: Int, beta: Int, depth: Int, board: Word
 
 @compiled_function
 def _search_root(own: Word, opp: Word, max_depth: Int, board: Word, table: Table, evaluation: SearchEvaluation) -> tuple[Square, Int, Int]:
-    """Iterative deepening until stopped: (square, value, depth) of the last finished search. The side to move must have a move."""
+    """Search with iterative deepening; return (square, value, depth) of the last finished search.
+
+    The side to move must have a legal square.
+    """
     moves = moves_on(own, opp, board)
     value, best_move = _last_ply(own, opp, moves, np.int64(_INFINITY), board, table, evaluation)
     finished = pv_at(np.int64(FINISHED))
@@ -248,7 +259,10 @@ def _search_root(own: Word, opp: Word, max_depth: Int, board: Word, table: Table
 
 @compiled_function
 def _solve_root(own: Word, opp: Word, board: Word, table: Table) -> tuple[Square, Int]:
-    """The (square, score) of perfect play, empty squares counted for the winner; meaningless where stopped."""
+    """Return (square, score) of perfect play, with empty squares counted for the winner.
+
+    They are meaningless if the search was stopped.
+    """
     num_squares = popcount(board)
     value = value_of(own, opp, -num_squares, num_squares, board, np.int64(1), table)
     entry = find(table, own, opp)
@@ -275,7 +289,10 @@ def _search_rows(
     table: Table,
     evaluation: SearchEvaluation,
 ) -> None:
-    """Search each row, within the limits or until stopped, and write its results: [B, 4]. Each row must have a legal square."""
+    """Search each row within the limits or until stopped, and write its results: [B, 4].
+
+    The side to move must have a legal square in each row.
+    """
     for row in range(len(own)):
         begin_search(table, max_nodes)
         square, value, depth = _search_root(own[row], opp[row], max_depth, board, table, evaluation)
@@ -287,7 +304,7 @@ def _search_rows(
 
 @kernel
 def _solve_rows(own: BitboardArray, opp: BitboardArray, results: npt.NDArray[np.int64], board: Word, table: Table) -> None:
-    """Solve each row and write its results, the depth being `_EXACT`; only the number of nodes where stopped."""
+    """Solve each row and write its results, with depth `_EXACT`; if stopped, only the nodes."""
     for row in range(len(own)):
         begin_search(table, UNLIMITED)
         square, value = _solve_root(own[row], opp[row], board, table)
@@ -301,13 +318,13 @@ def _solve_rows(own: BitboardArray, opp: BitboardArray, results: npt.NDArray[np.
 class SearchReport:
     """Result of a search.
 
-    square: the move. score: the value for the side to move, in the units of the evaluation; where
-    decided, the final score of the principal variation, empty squares counted for the winner.
-    decided: whether the outcome (win, draw or loss) is proven. exact:
-    whether move and score are proven: no move reaches a higher final score. True with at most
-    `solver` empty squares, unless the solver ran out of `solver_seconds`, and where the search
-    reached the end of the game. depth: number of placed discs. pv: principal variation, the squares
-    without passes. nodes: number of positions visited. seconds: time taken.
+    square: the move. score: from the perspective of the side to move, in the units of the
+    evaluation; if `decided`, the final score of the principal variation with empty squares counted
+    for the winner. decided: True if the outcome (win, draw or loss) is proven. exact: True if move
+    and score are proven, that is, no move reaches a higher final score. This is the case with at
+    most `solver` empty squares, unless the solver exceeds `solver_seconds`, and if the search
+    reaches the end of the game. depth: search depth, in placed discs. pv: principal variation, the
+    squares without passes. nodes: number of positions visited. seconds: time taken.
     """
 
     square: int
@@ -323,22 +340,22 @@ class SearchReport:
 class AlphaBetaAgent:
     """Plays the best move of a search. Deterministic unless a time limit is set. Not thread-safe.
 
-    evaluate: returns the evaluation for a board size, and its scale; raises `ValueError` for a size
-    that it cannot evaluate.
+    evaluate: returns the evaluation for a board size, and its scale; raises `ValueError` for a
+    board size that it cannot evaluate.
 
-    depth, seconds, nodes: limits of the search of a position; the first one that is reached ends
-    it, after depth 1 at the earliest.
+    depth, seconds, nodes: limits of the search per position. The first limit reached ends the
+    search, but not before depth 1.
 
-    solver: with at most this many empty squares the agent plays perfectly. The limits above do not
+    solver: number of empty squares up to which the agent plays perfectly. The limits above do not
     apply to the solver; 20 empty squares take about a second, 24 about a minute. solver_seconds:
-    time limit of the solver for a position, by default none. When it is over, the
-    agent searches the position within the limits above instead, and play may be imperfect: see
+    time limit of the solver per position in seconds (default: none). If it is exceeded, the agent
+    searches the position within the limits above instead, and its move may be imperfect; see
     `SearchReport.exact`.
 
-    hash_mb: size of the transposition table of each thread in MiB. Copies and pickles begin with
-    empty tables, which makes no difference to their moves.
+    hash_mb: size of the transposition table of each thread in MiB. Copies and unpickled agents
+    start with empty tables, which does not affect their moves.
 
-    board_size: the only board size that the agent plays, or None for any.
+    board_size: the only board size that the agent plays, or None for all.
     """
 
     def __init__(
@@ -384,7 +401,7 @@ class AlphaBetaAgent:
         return moves
 
     def search(self, position: Position) -> SearchReport:
-        """Search one position. Raises `ValueError` where the side to move has no legal square."""
+        """Search one position. Raises `ValueError` if the side to move has no legal square."""
         if not position.legal_moves:
             raise ValueError(f"nothing to search: the side to move has no legal square in {position}")
         start = time.perf_counter()
@@ -402,7 +419,10 @@ class AlphaBetaAgent:
         return SearchReport(pv[0], score, decided, exact, min(depth, position.empties), pv, nodes, time.perf_counter() - start)
 
     def _results(self, positions: PositionBatch) -> npt.NDArray[np.int64]:
-        """Square of the 8x8 board, value, depth and nodes of each row: [B, 4]; `NO_SQUARE` where there is no legal square."""
+        """Return square (of the 8x8 board), value, depth and nodes of each row: [B, 4] int64.
+
+        The square is `NO_SQUARE` if no square is legal.
+        """
         check_board_size(self, positions.board_size)
         self._evaluation(positions.board_size)
         if not self._has_compiled and (self._seconds is not None or self._solver_seconds is not None):
@@ -416,13 +436,13 @@ class AlphaBetaAgent:
         return results
 
     def _evaluation(self, board_size: int) -> tuple[SearchEvaluation, float]:
-        """The evaluation for a board size, and its scale."""
+        """Return the evaluation for a board size, and its scale."""
         if board_size not in self._evaluations:
             self._evaluations[board_size] = self._evaluate(board_size)
         return self._evaluations[board_size]
 
     def _compile(self, board_size: int) -> None:
-        """Compile what a search needs, so that the compiler takes no time from a limit."""
+        """Compile the search, so that compilation does not count towards a time limit."""
         row, results = np.zeros(1, dtype=np.int64), np.zeros((1, 4), dtype=np.int64)
         self._search(PositionBatch.start(1, board_size), row, results, depth=1, seconds=None)
         if self._solver:
@@ -433,7 +453,7 @@ class AlphaBetaAgent:
     def _search(
         self, positions: PositionBatch, rows: npt.NDArray[np.int64], results: npt.NDArray[np.int64], *, depth: int, seconds: float | None
     ) -> None:
-        """Search some rows within the limits, see `_search_rows`."""
+        """Search the given rows within the limits; see `_search_rows`."""
         evaluation, _ = self._evaluation(positions.board_size)
         board = BOARD[positions.board_size]
 
@@ -446,7 +466,7 @@ class AlphaBetaAgent:
     def _solve(
         self, positions: PositionBatch, rows: npt.NDArray[np.int64], results: npt.NDArray[np.int64], *, seconds: float | None
     ) -> None:
-        """Solve some rows, see `_solve_rows`."""
+        """Solve the given rows; see `_solve_rows`."""
         board = BOARD[positions.board_size]
 
         def solve(own: BitboardArray, opp: BitboardArray, found: npt.NDArray[np.int64], table: Table) -> None:
@@ -463,7 +483,10 @@ class AlphaBetaAgent:
         *,
         seconds: float | None,
     ) -> None:
-        """Call a function on the discs and results of some rows: in threads, or row by row where each has a time limit."""
+        """Call a function on the discs and results of the given rows.
+
+        Uses threads, or goes row by row if a time limit applies to each row.
+        """
         if seconds is not None and len(rows) > 1:
             for row in range(len(rows)):
                 self._run(function, positions, rows[row : row + 1], results, seconds=seconds)
@@ -483,7 +506,7 @@ class AlphaBetaAgent:
         results[rows] = found
 
     def _exact_pv(self, position: Position, move: int, score: int) -> tuple[int, ...]:
-        """A perfect game that begins with a move, after `_solve` of the position."""
+        """Return a perfect game that begins with a move, after `_solve` of the position."""
         table = self._tables[0]
         table[STOP] = 0  # the time limit may have come to an end just after the search
         after = position.play(move)
@@ -497,7 +520,7 @@ Evaluation = Literal["swh", "heur", "bench", "heuristics"]
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """The source of an agent's evaluation, which is built for each board size and in each process."""
+    """Picklable source of an evaluation, which is built per board size and per process."""
 
     network: NTupleNetwork | None = None
     square_table: SquareTable | None = None
@@ -521,12 +544,13 @@ def alpha_beta_agent(
     solver_seconds: float | None = None,
     hash_mb: int = 16,
 ) -> AlphaBetaAgent:
-    """Agent that searches with a network from a file, or with a built-in evaluation. Without a limit the depth is 6.
+    """Return the agent that searches with a network from a file or a built-in evaluation.
 
-    file: as `NTupleNetwork.save` writes it, or in the League's text format (`.txt`), seen from the
-    mover. evaluation: a table of square weights (`agents.positional`), by default "swh", or
-    "heuristics". The others: see `AlphaBetaAgent`. Raises `ValueError` for impossible limits, and
-    `CheckpointError` or `RecordFormatError` for a bad file.
+    Without a limit the depth is 6. file: a file written by `NTupleNetwork.save`, or a `.txt` file
+    in the League's text format, used with `view="mover"`. evaluation: a table of square weights
+    (`agents.positional`) or "heuristics" (default: "swh"), not allowed with a file. For the other
+    parameters see `AlphaBetaAgent`. Raises `ValueError` for invalid limits, and `CheckpointError`
+    or `RecordFormatError` for an invalid file.
     """
     if file is not None and evaluation is not None:
         raise ValueError(f"a file and evaluation={evaluation}: expected one of them")

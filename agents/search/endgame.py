@@ -1,8 +1,8 @@
-"""Exact endgames: the final score of perfect play, and the moves that reach it.
+"""Exact endgame solver: the final score of perfect play, and the moves that reach it.
 
-The search is alpha-beta with null windows, a transposition table, cutoffs by stable discs, and
-moves sorted by the number of replies; it visits about 25 million positions per second on one core.
-Needs numba (extra `[fast]`). `python -m agents.solve` solves files of positions.
+The search is alpha-beta with null windows, a transposition table, stability cutoffs, and moves
+ordered by the number of replies. It visits about 25 million positions per second on one core.
+Requires numba (extra `[fast]`). `python -m agents.solve` solves files of positions.
 """
 
 from __future__ import annotations
@@ -51,15 +51,16 @@ from agents.search.transposition import (
 from othello_env.compiled import Int, Square, Word, compiled_function, inlined, kernel, lowest_square, place, popcount
 from othello_env.position import Position, Scoring, check_scoring
 
-# Larger than every score.
+# Greater than every score.
 _INFINITY: Final = 127
-# With at most this many empties neither the table nor the order by replies is worth its time.
+# With at most this many empties, neither the table nor ordering by replies pays off.
 _FEW: Final = 6
-# With at least this many empties all children are looked up in the table before one is searched.
+# With at least this many empties, all children are looked up in the table before any is searched
+# (enhanced transposition cutoff).
 _LOOK_UP_MOVES: Final = 10
 
-# Weights of the move order, tuned on the number of nodes of FFO #28 to #36. A higher sum comes
-# first.
+# Weights of the move ordering, tuned to minimize the nodes of FFO #28 to #36. Moves with a higher
+# sum come first.
 _REPLY: Final = 256  # subtracted for each reply, twice for a corner
 _POTENTIAL_REPLY: Final = 32  # subtracted for each empty square beside the mover's discs
 _ODD_QUADRANT: Final = 64  # a square in a quadrant with an odd number of empties
@@ -83,7 +84,7 @@ _GEOMETRY: Final = GEOMETRY[SIZE]
 
 @inlined
 def _in_odd_quadrants(empties: Word) -> Word:
-    """The empties in quadrants of the board with an odd number of empties."""
+    """Return the empties in quadrants of the board with an odd number of empties."""
     odd = EMPTY
     for quadrant in range(4):
         part = empties & QUADRANTS[quadrant]
@@ -93,7 +94,7 @@ def _in_odd_quadrants(empties: Word) -> Word:
 
 @inlined
 def _with_one_empty(own: Word, opp: Word, square: Square, to_winner: Int) -> Int:
-    """The value of a position with one empty square."""
+    """Return the value of a position with one empty square."""
     difference = popcount(own) - popcount(opp)
     num_flipped = popcount(flips_at(own, opp, square))
     if num_flipped:
@@ -108,10 +109,10 @@ def _with_one_empty(own: Word, opp: Word, square: Square, to_winner: Int) -> Int
 def _with_few_empties(
     own: Word, opp: Word, alpha: Int, beta: Int, empties: Word, passed: Int, board: Word, to_winner: Int, table: Table
 ) -> Int:
-    """The value of a position with at least two empties, all of which are tried one by one. passed: 1 after a pass of `opp`.
+    """Return the value of a position with at least two empties, trying each empty square.
 
-    A copy of the rules for speed: the legal moves are not computed.
-    `tests/agents/search/test_endgame.py` compares it with `Position`.
+    passed: 1 after a pass of `opp`. Duplicates the rules for speed: the legal moves are not
+    computed. `tests/agents/search/test_endgame.py` compares it with `Position`.
     """
     table[NODES] += ONE
     best = np.int64(-_INFINITY)
@@ -150,7 +151,7 @@ def _with_few_empties(
 
 @compiled_function
 def _with_many_empties(own: Word, opp: Word, alpha: Int, beta: Int, num_empties: Int, board: Word, to_winner: Int, table: Table) -> Int:
-    """The value of a position: exact between alpha and beta, otherwise a bound."""
+    """Return the value of a position: exact between alpha and beta, otherwise a bound."""
     table[NODES] += ONE
     if table[NODES] >= table[MAX_NODES]:
         table[STOP] = ONE
@@ -231,11 +232,11 @@ def _with_many_empties(own: Word, opp: Word, alpha: Int, beta: Int, num_empties:
 
 @compiled_function
 def value_of(own: Word, opp: Word, alpha: Int, beta: Int, board: Word, to_winner: Int, table: Table) -> Int:
-    """The value of a position from the view of `own`, the side to move: exact between alpha and beta, otherwise a bound.
+    """Return the value of a position: exact between alpha and beta, otherwise a bound.
 
-    For compiled functions. own, opp, board: as `board_arguments` returns them. to_winner: 1 where
-    empty squares count for the winner, else 0. table: after `begin_search`; where STOP is set
-    afterwards the value is meaningless.
+    For compiled functions. The value is from the perspective of `own`, the side to move. own, opp,
+    board: from `board_arguments`. to_winner: 1 if empty squares count for the winner, else 0.
+    table: after `begin_search`; if STOP is set afterwards, the value is meaningless.
     """
     empties = board & ~(own | opp)
     num_empties = popcount(empties)
@@ -256,16 +257,16 @@ def _value(own: Word, opp: Word, alpha: int, beta: int, board: Word, to_winner: 
 
 
 class SearchStoppedError(RuntimeError):
-    """A search reached its limit of nodes or seconds before it had a result."""
+    """Raised when a search reaches its node or time limit before it has a result."""
 
 
 @dataclass(frozen=True, slots=True)
 class Solution:
     """The solution of a position.
 
-    score: the final score of perfect play from the view of the side to move. pv: the squares of one
-    perfect game to its end, the first one a best move; passes are left out, except a forced pass at
-    the beginning. nodes: number of positions visited. seconds: time taken.
+    score: final score of perfect play, from the perspective of the side to move. pv: principal
+    variation, the squares of a perfect game to its end; passes are left out, except a forced pass
+    at the beginning. nodes: number of positions visited. seconds: time taken.
     """
 
     score: int
@@ -278,12 +279,11 @@ class Solver:
     """Solves endgames exactly, one position at a time. Not thread-safe.
 
     scoring: the score to maximize, "empties_to_winner" as in tournaments and files, or "discs". The
-    same moves win, draw and lose in both. hash_mb: size of the transposition table in MiB. 20
+    same moves win, draw and lose with both. hash_mb: size of the transposition table in MiB. 20
     empties take about a second, 24 empties about a minute.
 
-    Limits of the methods: seconds, the time for the answer; max_nodes, the number of positions
-    visited. Impossible limits raise `ValueError`, and an answer that is not found within them
-    `SearchStoppedError`.
+    Limits of the methods: seconds, the time per call; max_nodes, the number of positions visited.
+    Invalid limits raise `ValueError`, and searches that exceed a limit raise `SearchStoppedError`.
     """
 
     def __init__(self, scoring: Scoring = "empties_to_winner", *, hash_mb: int = 64) -> None:
@@ -293,7 +293,7 @@ class Solver:
         self.solve(Position.start(4))  # so that no time limit has to wait for the compiler
 
     def solve(self, position: Position, *, seconds: float | None = None, max_nodes: int | None = None) -> Solution:
-        """The score of perfect play and a perfect game."""
+        """Return the score of perfect play and a principal variation."""
         start = time.perf_counter()
         search = self._begin(seconds, max_nodes)
         largest = position.board_size**2
@@ -302,12 +302,18 @@ class Solver:
         return Solution(score, pv, self.nodes, time.perf_counter() - start)
 
     def outcome(self, position: Position, *, seconds: float | None = None, max_nodes: int | None = None) -> int:
-        """+1, 0 or -1 where the side to move wins, draws or loses. Several times faster than the score."""
+        """Return +1, 0 or -1 if the side to move wins, draws or loses with perfect play.
+
+        Several times faster than `solve`.
+        """
         value = self._begin(seconds, max_nodes)(position, -1, 1)
         return (value > 0) - (value < 0)
 
     def move_scores(self, position: Position, *, seconds: float | None = None, max_nodes: int | None = None) -> dict[int, int]:
-        """The exact score after each legal square, from the view of the side to move, in descending order."""
+        """Return the exact score of each legal move by square, in descending order.
+
+        The scores are from the perspective of the side to move.
+        """
         search = self._begin(seconds, max_nodes)
         largest = position.board_size**2
         scores = {}
@@ -318,7 +324,10 @@ class Solver:
         return dict(sorted(scores.items(), key=lambda entry: -entry[1]))
 
     def judge(self, position: Position, square: int) -> tuple[int, int]:
-        """The exact scores of the best move and of a legal move, from the view of the side to move."""
+        """Return the exact scores of the best move and of a legal move.
+
+        The scores are from the perspective of the side to move.
+        """
         search = self._begin(None, None)
         after = position.play(square)
         largest = position.board_size**2
@@ -328,11 +337,11 @@ class Solver:
 
     @property
     def nodes(self) -> int:
-        """Number of positions visited for the latest question."""
+        """Number of positions visited by the latest call."""
         return int(self._table[NODES])
 
     def _begin(self, seconds: float | None, max_nodes: int | None) -> Callable[[Position, int, int], int]:
-        """Begin to answer a question within these limits. Returns the function that searches a position between two bounds."""
+        """Begin a search with these limits. Returns the function of `exact_search`."""
         check_seconds("seconds", seconds)
         deadline = None if seconds is None else time.perf_counter() + seconds
         begin_search(self._table, node_limit("max_nodes", max_nodes))
@@ -340,10 +349,10 @@ class Solver:
 
 
 def exact_search(table: Table, scoring: Scoring, *, deadline: float | None = None) -> Callable[[Position, int, int], int]:
-    """A function that returns the value of a position between two bounds, see `value_of`; Ctrl-C interrupts it.
+    """Return a function (position, alpha, beta) that returns a value as `value_of` does.
 
-    table: after `begin_search`. deadline: by `time.perf_counter`. The function raises
-    `SearchStoppedError` at the deadline, and at the limit of nodes.
+    Ctrl-C interrupts the function, and it raises `SearchStoppedError` at the deadline and at the
+    node limit. table: after `begin_search`. deadline: time in seconds by `time.perf_counter`.
     """
 
     def search(position: Position, alpha: int, beta: int) -> int:
@@ -359,9 +368,10 @@ def exact_search(table: Table, scoring: Scoring, *, deadline: float | None = Non
 
 
 def principal_variation(position: Position, score: int, *, value: Callable[[Position, int, int], int], table: Table) -> tuple[int, ...]:
-    """The squares of a game from `position` that reaches its score, without passes.
+    """Return the squares of a game from `position` that reaches its score, as in `Solution`.
 
-    value: of `exact_search`. table: of the search that found the score; it knows most of the moves.
+    value: from `exact_search`. table: of the search that found the score; it contains most of the
+    moves.
     """
     pv: list[int] = []
     while position.legal_squares():
@@ -382,6 +392,6 @@ def principal_variation(position: Position, score: int, *, value: Callable[[Posi
 
 @kernel
 def _remembered_square(own: Word, opp: Word, table: Table) -> int:
-    """The best square that the table has for a position, or `NO_SQUARE`."""
+    """Return the best square of a position in the table, or `NO_SQUARE`."""
     entry = find(table, own, opp)
     return int(best_square(table, entry)) if entry else NO_SQUARE

@@ -1,8 +1,8 @@
-"""Evaluations in the form that compiled searches read: sums of table entries and weighted features, in integers.
+"""Integer evaluations for compiled searches: sums of table entries and weighted features.
 
-A sum over patterns of squares fits: n-tuple networks (`agents.ntuple`), and tables of square
-weights as networks whose tuples are the rows of the board. Weighted features (`agents.heuristics`)
-can be added to the sum.
+Every sum over patterns of squares can be used: n-tuple networks (`agents.ntuple`), and tables of
+square weights, as networks whose tuples are the rows of the board. Weighted features
+(`agents.heuristics`) can be added to the sum.
 """
 
 from __future__ import annotations
@@ -29,18 +29,17 @@ from agents.ntuple.layout import Layout
 from agents.ntuple.network import NTupleNetwork
 from othello_env.compiled import Int, Square, Word, compiled_function, inlined, popcount
 
-# Sums stay below this, so that a search can tell them from the results of finished games.
+# Absolute values do not exceed this, which distinguishes them from the results of finished games.
 LARGEST: Final = 1 << 27
 _LARGEST_SCALE: Final = 1e100  # for weights that are all but 0
 
 
 class SearchEvaluation(NamedTuple):
-    """An evaluation in the form that compiled searches read.
+    """Evaluation for compiled searches.
 
-    patterns: the look-ups. weights: [num_stages * stage_stride] int32, of the patterns. indices:
-    [2, K] int32, scratch space of the
-    search: the indices of a position, and of an afterstate. feature_weights: [F] int32, in the
-    order of `FEATURES`, or [0].
+    patterns: the look-ups. weights: [num_stages * stage_stride] int32, the weights of the patterns.
+    indices: [2, K] int32, scratch space of the search for the indices of a position and of an
+    afterstate. feature_weights: [F] int32 in the order of `FEATURES`, or [0] without features.
     """
 
     patterns: Patterns
@@ -64,7 +63,10 @@ _ODD_REGIONS: Final = FEATURES.index("odd_regions")
 
 
 def network_evaluation(network: NTupleNetwork) -> tuple[SearchEvaluation, float]:
-    """The evaluation of a network, and the scale: the factor by which its integers are larger than the network's values."""
+    """Return the evaluation of a network, and its scale.
+
+    The scale is the factor from the network's values to the integers of the evaluation.
+    """
     layout = network.layout
     starts = np.cumsum(layout.table_sizes)[:-1]
     tables = np.split(np.abs(network.weights).reshape(layout.num_stages, -1).max(axis=0), starts)
@@ -77,7 +79,7 @@ def network_evaluation(network: NTupleNetwork) -> tuple[SearchEvaluation, float]
 
 
 def feature_evaluation(evaluator: HeuristicEvaluator, board_size: int) -> tuple[SearchEvaluation, float]:
-    """The evaluation by weighted features, and the scale, as `network_evaluation` returns them."""
+    """Return the evaluation by weighted features, and its scale; see `network_evaluation`."""
     feature_weights = np.array([getattr(evaluator, name) for name in FEATURES])
     scale = _scale(NUM_SQUARES * float(np.abs(feature_weights).sum()), len(FEATURES))
     network = NTupleNetwork(Layout((((0,),),), board_size), np.zeros(3))
@@ -99,14 +101,18 @@ def feature_evaluation(evaluator: HeuristicEvaluator, board_size: int) -> tuple[
 
 
 def _scale(largest: float, num_terms: int) -> float:
-    """The factor that brings sums of at most `largest` close to `LARGEST` but, with each term rounded, not above it."""
+    """Return the factor that scales sums of at most `largest` to nearly `LARGEST`.
+
+    Rounding each of the `num_terms` terms does not bring the sum above `LARGEST`.
+    """
     return min((LARGEST - num_terms) / largest, _LARGEST_SCALE) if largest else 1.0
 
 
 def network_of_square_weights(table: npt.NDArray[np.floating], board_size: int = 8) -> NTupleNetwork:
-    """A network with the values of square weights, its tuples the rows of the board.
+    """Return a network that evaluates by square weights; its tuples are the rows of the board.
 
-    table: [n*n], the weight of an own disc; an opponent's disc counts minus the weight.
+    table: [n*n], the weight of an own disc on each square; an opponent's disc has the negative
+    weight.
     """
     contents = np.arange(3**board_size)[:, None] // 3 ** np.arange(board_size)[::-1] % 3 - 1
     rows = table.reshape(board_size, board_size)
@@ -116,16 +122,16 @@ def network_of_square_weights(table: npt.NDArray[np.floating], board_size: int =
 
 @inlined
 def look_at(own: Word, opp: Word, evaluation: SearchEvaluation) -> None:
-    """Prepare `afterstate_value` for the moves of a position."""
+    """Prepare `afterstate_value` for all moves of a position."""
     position_indices(own, opp, popcount(own | opp) + 1, evaluation.patterns, evaluation.indices[0])
 
 
 @inlined
 def afterstate_value(square: Square, flipped: Word, own: Word, opp: Word, replies: Word, evaluation: SearchEvaluation) -> Int:
-    """The value of the afterstate of a move, from the view of the side that made it. Call `look_at` with the position first.
+    """Return the value of the afterstate of a move, from the perspective of the side that made it.
 
-    own, opp: the discs after the move, of the side that made it and of the other side. replies: the
-    legal moves of `opp`.
+    Call `look_at` with the position first. own, opp: the discs after the move, of the side that
+    made it and of the other side. replies: the legal moves of `opp`.
     """
     here, after = evaluation.indices[0], evaluation.indices[1]
     afterstate_indices(square, flipped, own, opp, replies, evaluation.patterns, here, after)
@@ -139,7 +145,7 @@ def afterstate_value(square: Square, flipped: Word, own: Word, opp: Word, replie
 
 @compiled_function
 def _feature_value(own: Word, opp: Word, replies: Word, weights: npt.NDArray[np.int32], geometry: Geometry) -> Int:
-    """The weighted sum of `FEATURES`, as in `HeuristicEvaluator`."""
+    """Return the weighted sum of `FEATURES`, as in `HeuristicEvaluator`."""
     value = np.int64(0)
     if weights[_CORNERS]:
         value += weights[_CORNERS] * (popcount(own & geometry.corners) - popcount(opp & geometry.corners))

@@ -1,7 +1,7 @@
-"""Evaluators of the leaves of a tree search: a policy and a value for each position of a batch.
+"""Leaf evaluators for tree search: a policy and a value for each position of a batch.
 
-An evaluator is a pure function of positions and a generator. Policy-value networks, random playouts
-and value functions of afterstates implement the protocol.
+An evaluator is a pure function of positions and a random generator. Policy-value networks, random
+playouts and value functions of afterstates implement the protocol.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from othello_env.batch import Afterstates, PositionBatch
 from othello_env.bitboard import BitboardArray
 from othello_env.compiled import GEOMETRY, flips, kernel, place, popcount, settle, unpacked
 
-# A playout takes about two microseconds, handing rows to a thread a hundred.
+# A playout takes about two microseconds, dispatching rows to a thread about a hundred.
 _PLAYOUTS_PER_THREAD: Final = 128
 
 _MOST_ROLLOUTS: Final = 1_000_000
@@ -29,11 +29,11 @@ _ONE: Final = np.uint64(1)
 
 
 class Evaluation(NamedTuple):
-    """The evaluation of L positions, each from the view of its side to move.
+    """The evaluation of L positions, from the perspective of the side to move.
 
-    policy_logits: [L, A] float32 with A = n*n + 1, not normalized; only the entries of legal
-    squares are read, and -inf means probability 0. None stands for a uniform policy. values: [L]
-    float32 from -1, a loss, to 1, a win.
+    policy_logits: [L, A] float32 with A = n*n + 1, unnormalized; only the entries of legal squares
+    are read, and -inf means probability 0. None stands for a uniform policy. values: [L] float32,
+    from -1 (loss) to 1 (win).
     """
 
     policy_logits: npt.NDArray[np.float32] | None
@@ -41,24 +41,25 @@ class Evaluation(NamedTuple):
 
 
 class Evaluator(Protocol):
-    """Protocol of everything that evaluates positions for a tree search."""
+    """Protocol of leaf evaluators for tree search."""
 
     def evaluate(self, positions: PositionBatch, rng: np.random.Generator) -> Evaluation:
-        """Evaluate each position.
+        """Return the evaluation of each position.
 
-        positions: [L], at least one, not to be changed; in each the side to move has a legal move.
-        rng: the source of all randomness. The evaluation of a position should depend on the other
-        positions only by the random numbers that it gets.
+        positions: [L] with L > 0, which must not be modified; the side to move has a legal square
+        in each. rng: the source of all randomness. The evaluation of a position should depend on
+        the other positions only through the random numbers that it receives.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class RolloutEvaluator:
-    """Uniformly random playouts: the value is their mean outcome, the policy is uniform.
+    """Evaluates by uniformly random playouts: the value is their mean outcome.
 
-    rollouts: number of playouts per position. Each position takes 64 random bits from the
-    generator, in order, which determine its playouts. Raises `ValueError` for fewer than one.
+    The policy is uniform. rollouts: number of playouts per position, 1 to 1,000,000; other numbers
+    raise `ValueError`. Each position consumes 64 random bits of the generator, in order, which
+    determine its playouts.
     """
 
     rollouts: int = 1
@@ -79,11 +80,12 @@ class RolloutEvaluator:
 
 @dataclass(frozen=True, slots=True)
 class AfterstateEvaluator:
-    """A one-ply search with a value function of afterstates, such as an n-tuple network.
+    """Evaluates by a one-ply search with a value function of afterstates.
 
-    The policy is the softmax of the values of the afterstates divided by `temperature`. The value
-    is tanh of the highest value divided by `scale`. value_function: as `evaluate` of
-    `AfterstateAgent`. Raises `ValueError` for a temperature or a scale that is not positive.
+    The policy is the softmax of the afterstate values divided by `temperature`. The value is the
+    tanh of the highest afterstate value divided by `scale`. value_function: such as an n-tuple
+    network; see `evaluate` of `AfterstateAgent`. Raises `ValueError` for a temperature or scale
+    that is not positive.
     """
 
     value_function: Callable[[Afterstates], Values]
@@ -115,7 +117,10 @@ def _play_out(
     rollouts: int,
     words: BitboardArray,
 ) -> None:
-    """Write the mean outcomes of random games from [L] positions, from the view of the side to move, into `values`."""
+    """Write the mean outcomes of random games from [L] positions into `values`.
+
+    They are from the perspective of the side to move.
+    """
     geometry = unpacked(words)
     for row in range(len(own)):
         state = mixed(seeds[row]) | _ONE  # the one state that xorshift never leaves is 0

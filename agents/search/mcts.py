@@ -1,12 +1,14 @@
-"""Batched Monte Carlo tree search: PUCT (Silver et al. 2018) or Gumbel AlphaZero (Danihelka et al. 2022).
+"""Batched Monte Carlo tree search: PUCT or Gumbel AlphaZero.
+
+PUCT follows Silver et al. (2018), Gumbel AlphaZero follows Danihelka et al. (2022).
 
 Each simulation selects a path from the root to a position that is not in the tree yet and adds it
-as a leaf. One call of an `Evaluator` evaluates the leaves of all games; then they are expanded and
-their values backed up. Trees are rows of flat arrays that compiled loops work on, see
+as a leaf. One call of an `Evaluator` evaluates the leaves of all games; then the leaves are
+expanded and their values backed up. Trees are rows of flat arrays, processed by compiled loops; see
 `agents.search.tree`.
 
-Passes are automatic in a tree, so a side may move twice in a row: a value changes sign where the
-side to move changes. A finished game has its exact result and is never evaluated.
+Passes are automatic in a tree, so a side may move twice in a row. A value changes sign only where
+the side to move changes. A finished game has its exact result and is never evaluated.
 """
 
 from __future__ import annotations
@@ -48,28 +50,27 @@ from othello_env.compiled import GEOMETRY
 
 Method = Literal["puct", "gumbel"]
 
-# Maximum memory for trees in bytes; more games than that are searched in groups. See `Tree` for the
-# memory per game.
+# Maximum memory for trees, in bytes. Games whose trees do not fit are searched in groups. See
+# `Tree` for the memory per game.
 TREE_MEMORY: Final = 512 << 20
 
-# A simulation takes a few microseconds per game, handing games to a thread a hundred.
+# A simulation takes a few microseconds per game, dispatching games to a thread about a hundred.
 _ROWS_PER_THREAD: Final = 128
 
 _MOST_SIMULATIONS: Final = 10_000_000  # edges are counted in 32 bits
 _MOST_SCALE: Final = 1e6
-# Gumbel noise that is switched off still breaks ties.
+# Noise that breaks ties where Gumbel noise is off.
 _TIE_NOISE: Final = 1e-9
-# Tuned with one random playout per simulation, whose values are far noisier than those of a
-# network.
+# Tuned for one random playout per simulation, whose values are much noisier than a network's.
 _ROLLOUT_PB_C_INIT: Final = 2.0
 _ROLLOUT_VALUE_SCALE: Final = 0.1
 _ROLLOUT_MAXVISIT_INIT: Final = 20.0
-# Divides the sums of n-tuple networks before the softmax.
+# Temperature of the softmax of n-tuple network values.
 _NETWORK_TEMPERATURE: Final = 0.5
 
-# Fields of the nodes that do not follow from the shape of the tree.
+# Node fields that cannot be recomputed from the positions.
 _NODE_FIELDS: Final = ("parent_edge", "value", "visits", "value_sum")
-# Bound on the absolute values of numbers in a checkpoint.
+# Maximum absolute value of numbers in a checkpoint.
 _LARGEST: Final = 1e30
 
 _UNIFORM: Final = np.empty((0, 0), dtype=np.float32)
@@ -77,26 +78,26 @@ _UNIFORM: Final = np.empty((0, 0), dtype=np.float32)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchSettings:
-    """Settings of a search. Raises `ValueError` for impossible values.
+    """Settings of a search. Raises `ValueError` for invalid values.
 
     simulations: number of simulations per game, at least 1. method: "puct" or "gumbel".
-    leaves_per_call: maximum number of leaves of one game per call of the evaluator; 1 is the plain
-    sequential search. PUCT selects further leaves with virtual losses for pending simulations;
-    Gumbel selects them within one phase of sequential halving.
+    leaves_per_call: maximum number of leaves of one game per call of the evaluator; 1 is sequential
+    search. PUCT selects further leaves with virtual losses for pending simulations; Gumbel selects
+    them within one phase of sequential halving.
 
     PUCT maximizes the mean value of an edge plus exploration(N) * prior * sqrt(N) / (1 + n), where
     N and n are the visits of the node and of the edge, and exploration(N) = pb_c_init + log((1 + N
     + pb_c_base) / pb_c_base). An edge without visits has the mean value of the node minus
-    `fpu_reduction`. dirichlet_fraction: share of Dirichlet(dirichlet_alpha) noise in the prior of
-    the root, for self-play.
+    `fpu_reduction`. dirichlet_fraction: fraction of Dirichlet(dirichlet_alpha) noise in the prior
+    of the root, for self-play.
 
     Gumbel considers the `max_num_considered_actions` moves with the highest logit plus
     `gumbel_scale` times Gumbel noise (0: the highest logits, ties broken at random) by sequential
-    halving. The weight of a value against a logit is (maxvisit_init + n) * value_scale, where n is
-    the number of visits of the most visited move.
+    halving. Values are multiplied by (maxvisit_init + n) * value_scale before they are added to
+    logits, where n is the number of visits of the most visited move.
 
-    margin_share: see `agents.board.mixed_result`, for the values of finished games. The values of
-    the evaluator must have the same meaning.
+    margin_share: weight of the margin in the values of finished games, in [0, 1]; see
+    `agents.board.mixed_result`. The values of the evaluator must have the same meaning.
     """
 
     simulations: int
@@ -136,16 +137,15 @@ class SearchSettings:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SearchResult:
-    """Result of a search. All values are from the view of the side to move at the root.
+    """Result of a search, from the perspective of the side to move at the root.
 
-    visit_counts: [B, A] int32, of the moves; all 0 where nothing is searched: one legal move, a
-    pass, a finished game.
-    root_values: [B] float32, the mean of the evaluation of the root and the values of all
-    simulations; the evaluation alone where nothing is searched, the result where the game is over.
-    q_values: [B, A] float32, mean values of the moves, NaN without a visit.
-    policy: [B, A] float32, the share of visits (PUCT) or the improved policy (Gumbel); 0 for
-    illegal moves. moves: [B] int64, the most visited move (PUCT) or the last one of sequential
-    halving (Gumbel); the pass where nothing else is legal.
+    visit_counts: [B, A] int32, visits of each move; all 0 if the position is not searched: a single
+    legal move, a forced pass, or a finished game. root_values: [B] float32, mean of the evaluation
+    of the root and the values of all simulations; the evaluation alone if the position is not
+    searched, and the result if the game is over. q_values: [B, A] float32, mean value of each move,
+    NaN for moves without visits. policy: [B, A] float32, the share of visits (PUCT) or the improved
+    policy (Gumbel); 0 for illegal moves. moves: [B] int64, the most visited move (PUCT) or the move
+    left after sequential halving (Gumbel); the pass if no square is legal.
     """
 
     visit_counts: npt.NDArray[np.int32]
@@ -156,14 +156,18 @@ class SearchResult:
 
 
 class Searches:
-    """G searches that run at the same time but need not begin or end together: a new one can begin wherever one has ended.
+    """G concurrent searches, which begin and end independently of each other.
 
-    One call of the evaluator evaluates the leaves of all running searches, at least one leaf of
-    each.
+    A new search can begin in place of one that has ended. One call of the evaluator evaluates the
+    leaves of all running searches, at least one leaf each.
     """
 
     def __init__(self, num_searches: int, settings: SearchSettings, *, board_size: int, empties: int) -> None:
-        """Create idle searches. settings: the simulations are a maximum. empties: maximum number of empty squares of a root."""
+        """Create idle searches.
+
+        settings: its `simulations` are the maximum per search. empties: maximum number of empty
+        squares of a root.
+        """
         self.settings = settings
         self._board_size, self._empties = board_size, empties
         self._tree = _empty_tree(num_searches, settings, empties=empties)
@@ -172,18 +176,18 @@ class Searches:
 
     @property
     def idle(self) -> npt.NDArray[np.int64]:
-        """The numbers of the searches that are not running, in ascending order."""
+        """Numbers of the searches that are not running, ascending: int64."""
         numbers: npt.NDArray[np.int64] = np.flatnonzero(self._tree.leaves[:, 0] == NO_NODE)
         return numbers
 
     def begin(self, numbers: npt.NDArray[np.int64], positions: PositionBatch, *, simulations: npt.NDArray[np.int64] | None = None) -> None:
         """Begin searches of B positions.
 
-        numbers: [B], different numbers of idle searches. simulations: [B], number of simulations of
-        each search, by default (and at most) that of the settings. Positions with at most one legal
-        move are evaluated, not searched. Raises `ValueError` for other numbers of simulations, for
-        running searches, and for positions that are over, of another board size or with too many
-        empties.
+        numbers: [B], distinct numbers of idle searches. simulations: [B], number of simulations of
+        each search, by default and at most that of the settings. Positions with at most one legal
+        move are evaluated, not searched. Raises `ValueError` for numbers of simulations out of
+        range, for running searches, and for positions that are over, of another board size or with
+        too many empties.
         """
         lengths = np.full(len(numbers), self.settings.simulations) if simulations is None else simulations
         if not len(numbers) == len(positions) == len(lengths):
@@ -202,7 +206,10 @@ class Searches:
         self._params = _params(self.settings, self._board_size, tuple(in_use.tolist()))
 
     def advance(self, evaluator: Evaluator, rng: np.random.Generator) -> npt.NDArray[np.int64]:
-        """Evaluate the current leaves, expand them, and select the next ones. Returns the numbers of the searches that ended."""
+        """Evaluate and expand the current leaves, and select the next ones.
+
+        Returns the numbers of the searches that have ended in this step.
+        """
         tree = self._tree
         running: npt.NDArray[np.int64] = np.flatnonzero(tree.leaves[:, 0] != NO_NODE)
         if not len(running):
@@ -218,7 +225,10 @@ class Searches:
         return ended
 
     def results(self, numbers: npt.NDArray[np.int64]) -> SearchResult:
-        """The results of searches that have ended, in the order of the numbers. Raises `ValueError` for other searches."""
+        """Return the results of searches that have ended, in the order of `numbers`.
+
+        Raises `ValueError` for other searches.
+        """
         if ((self._tree.leaves[numbers, 0] != NO_NODE) | (self._tree.nodes_used[numbers] == 0)).any():
             raise ValueError("a search that has not ended has no result")
         result = _empty_result(len(numbers), self._board_size)
@@ -228,7 +238,7 @@ class Searches:
         return result
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
-        """The running searches, for a checkpoint, without what follows from the positions."""
+        """Return the running searches for a checkpoint, without what follows from the positions."""
         tree = self._tree
         running_mask = tree.leaves[:, 0] != NO_NODE
         num_nodes, num_edges = tree.nodes_used * running_mask, tree.edges_used * running_mask
@@ -248,10 +258,10 @@ class Searches:
         }
 
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]], positions: PositionBatch) -> None:
-        """Restore the arrays of `state`, where no search is running. positions: [G], the roots of the running searches.
+        """Restore the arrays of `state`. No search may be running.
 
-        Raises `ValueError` or `KeyError` for arrays that do not fit; this object must not be used
-        afterwards.
+        positions: [G], the roots of the running searches. Raises `ValueError` or `KeyError` for
+        arrays that do not fit; this object must not be used after an error.
         """
         tree, num_nodes, limits, prior = self._tree, arrays["num_nodes"], arrays["limit"], arrays["edge_prior"]
         num_games, width = len(tree.limit), int(num_nodes.max(initial=0))
@@ -285,7 +295,10 @@ class Searches:
 
 
 def _is_consistent(tree: Tree, games: npt.NDArray[np.int64], *, width: int, num_edges: int) -> bool:
-    """Check that nodes, leaves and counts of running searches agree. width, num_edges: maximum number of nodes and edges in use."""
+    """Return True if nodes, leaves and counts of running searches agree.
+
+    width, num_edges: maximum numbers of nodes and of edges in use.
+    """
     leaves, limit, done = tree.leaves[games], tree.limit[games], tree.simulations_done[games]
     nodes_used, visits = tree.nodes_used[games], tree.visits[games, :width]
     leaf_mask = leaves != NO_NODE
@@ -324,8 +337,8 @@ def search(positions: PositionBatch, evaluator: Evaluator, *, settings: SearchSe
     """Search a batch of positions.
 
     Positions with at most one legal move are not searched. Games are searched in groups whose trees
-    fit into `TREE_MEMORY`. The result for a position depends on the other positions only by the
-    random numbers, which come from `rng`.
+    fit into `TREE_MEMORY`. The result for a position depends on the other positions only through
+    the random numbers drawn from `rng`.
     """
     result = _empty_result(len(positions), positions.board_size)
     over = positions.is_over
@@ -347,7 +360,7 @@ def search(positions: PositionBatch, evaluator: Evaluator, *, settings: SearchSe
 
 
 def _empty_result(num_rows: int, board_size: int) -> SearchResult:
-    """Results without visits, with the pass as the move."""
+    """Return results without visits, with the pass as the move."""
     num_actions = board_size**2 + 1
     return SearchResult(
         np.zeros((num_rows, num_actions), dtype=np.int32),
@@ -359,30 +372,34 @@ def _empty_result(num_rows: int, board_size: int) -> SearchResult:
 
 
 def tree_bytes(settings: SearchSettings, *, empties: int) -> int:
-    """The memory of the tree of one game in bytes. empties: number of empty squares of the root."""
+    """Return the memory of one game's tree in bytes. empties: empty squares of the root."""
     num_nodes, num_edges = _tree_size(empties, settings)
     return GAME_BYTES + 4 * _most_leaves(settings) + NODE_BYTES * num_nodes + EDGE_BYTES * num_edges
 
 
 def _most_leaves(settings: SearchSettings) -> int:
-    """Maximum number of leaves of one game per call of the evaluator."""
+    """Return the maximum number of leaves of one game per call of the evaluator."""
     return min(settings.leaves_per_call, settings.simulations)
 
 
 def _tree_size(empties: int, settings: SearchSettings) -> tuple[int, int]:
-    """Numbers of nodes and edges that are enough for a root with `empties` empty squares."""
+    """Return sufficient numbers of nodes and edges for a root with `empties` empty squares."""
     return settings.simulations + 1, (settings.simulations + 1) * empties
 
 
 def _groups(positions: PositionBatch, rows: npt.NDArray[np.int64], settings: SearchSettings) -> Iterator[npt.NDArray[np.int64]]:
-    """The rows in groups whose trees fit into `TREE_MEMORY`."""
+    """Yield the rows in groups whose trees fit into `TREE_MEMORY`."""
     if len(rows):
         size = max(1, TREE_MEMORY // tree_bytes(settings, empties=int(positions.empties[rows].max())))
         yield from (rows[start : start + size] for start in range(0, len(rows), size))
 
 
 def _evaluate(evaluator: Evaluator, positions: PositionBatch, rng: np.random.Generator) -> Evaluation:
-    """The evaluation of some positions. Raises `ValueError` where its shape is wrong or it is not finite."""
+    """Return the evaluation of positions, as contiguous float32 arrays.
+
+    Raises `ValueError` if a shape is wrong, a value is not finite, or the logit of a legal square
+    is NaN or +inf.
+    """
     logits, values = evaluator.evaluate(positions, rng)
     values = np.ascontiguousarray(values, dtype=np.float32)
     if values.shape != (len(positions),) or not np.isfinite(values).all():
@@ -400,7 +417,7 @@ def _evaluate(evaluator: Evaluator, positions: PositionBatch, rng: np.random.Gen
 
 
 def _run(function: Callable[..., None], tree: Tree, *settings: Any) -> None:
-    """Call a loop over games, in threads where there are many games."""
+    """Call a loop over games, with threads if the number of games is large."""
     backend.run_rows(lambda *arguments: function(Tree(*arguments[: len(tree)]), *settings), tree, rows_per_thread=_ROWS_PER_THREAD)
 
 
@@ -414,18 +431,18 @@ class _LeafBuffers(NamedTuple):
 
     @classmethod
     def empty(cls, size: int) -> _LeafBuffers:
-        """Buffers for `size` leaves."""
+        """Return buffers for `size` leaves."""
         own, opp, legal = np.empty((3, size), dtype=np.uint64)
         return cls(own, opp, np.empty(size, dtype=np.uint8), legal)
 
     def positions(self, num_leaves: int, board_size: int) -> PositionBatch:
-        """The first leaves as a batch; legal moves are taken from the tree."""
+        """Return the first `num_leaves` leaves as a batch, with the legal moves of the tree."""
         own, opp, side, legal = (array[:num_leaves].copy() for array in self)
         return PositionBatch.trusted(own, opp, side, legal, np.zeros(num_leaves, dtype=np.bool_), board_size=board_size)
 
 
 def _empty_tree(num_games: int, settings: SearchSettings, *, empties: int) -> Tree:
-    """Arrays for the trees of `num_games` games. empties: maximum number of empty squares of a root."""
+    """Return arrays for the trees of `num_games` games. empties: maximum for a root."""
     num_nodes, num_edges = _tree_size(empties, settings)
 
     def nodes(dtype: npt.DTypeLike) -> npt.NDArray[Any]:
@@ -471,7 +488,10 @@ def _empty_tree(num_games: int, settings: SearchSettings, *, empties: int) -> Tr
 
 @lru_cache(maxsize=16)
 def _params(settings: SearchSettings, board_size: int, lengths: tuple[int, ...]) -> SearchParams:
-    """The settings for compiled loops. lengths: the numbers of simulations that have rows in the tables."""
+    """Return the settings for compiled loops.
+
+    lengths: numbers of simulations that have rows in the tables.
+    """
     visits = np.arange(settings.simulations + 2)
     exploration = (settings.pb_c_init + np.log((1 + visits + settings.pb_c_base) / settings.pb_c_base)) * np.sqrt(visits)
     gumbel = settings.method == "gumbel"
@@ -495,11 +515,11 @@ def _params(settings: SearchSettings, board_size: int, lengths: tuple[int, ...])
 
 
 def considered_visits(num_considered: int, simulations: int) -> tuple[list[int], list[int]]:
-    """The schedule of sequential halving: for each simulation a number of visits, and the number of the phase.
+    """Return the schedule of sequential halving: visits and phase for each simulation.
 
-    A simulation goes to the best one of the moves that have this number of visits, so dropped moves
-    fall behind. The simulations are divided among about log2(num_considered) phases, and in each
-    phase equally among the moves left. The last two moves get the rest.
+    A simulation goes to the best of the moves with this number of visits, so that eliminated moves
+    fall behind. The simulations are divided among about log2(num_considered) phases, and within a
+    phase equally among the remaining moves. The last two moves get the rest.
     """
     visits, phases = list[int](), list[int]()
     num_phases = max(1, math.ceil(math.log2(num_considered)))
@@ -513,7 +533,11 @@ def considered_visits(num_considered: int, simulations: int) -> tuple[list[int],
 
 
 def _add_noise(tree: Tree, games: npt.NDArray[np.int64], settings: SearchSettings, rng: np.random.Generator) -> None:
-    """Draw the noise of the edges of some roots: Dirichlet noise in the priors if set, and `noise`, for Gumbel and for ties."""
+    """Draw the noise at the edges of the given roots.
+
+    Mixes Dirichlet noise into the priors if the settings say so, and sets `noise` to Gumbel noise
+    or to noise that breaks ties.
+    """
     shape = len(games), MAX_EDGES
     if settings.dirichlet_fraction > 0 and settings.method == "puct":
         has_edge_mask = np.arange(shape[1]) < tree.num_edges[games, :1]
@@ -534,7 +558,10 @@ def _add_noise(tree: Tree, games: npt.NDArray[np.int64], settings: SearchSetting
 
 @dataclass(frozen=True, slots=True)
 class MCTSAgent:
-    """Plays the move of a tree search. board_size: the only one that the evaluator can evaluate, or None for any."""
+    """Plays the move of a tree search.
+
+    board_size: the only board size that the evaluator can evaluate, or None for all.
+    """
 
     name: str
     evaluator: Evaluator
@@ -548,11 +575,13 @@ class MCTSAgent:
 
 
 def mcts_agent(file: Path | None = None, *, simulations: int = 200, method: Method = "puct", rollouts: int | None = None) -> MCTSAgent:
-    """Agent that searches with random playouts and a uniform policy, or with an n-tuple network from a file.
+    """Return the agent that plays by Monte Carlo tree search.
 
-    rollouts: number of playouts per simulation, by default one; not with a file. With a network the
-    policy is the softmax of the values of the moves. Raises `ValueError` for counts below 1,
-    `CheckpointError` for a bad file.
+    It searches with random playouts and a uniform policy, or with an n-tuple network if a file is
+    given, whose policy is the softmax of the values of the moves. simulations: number of
+    simulations per move. method: "puct" or "gumbel". rollouts: number of playouts per simulation
+    (default: 1), not allowed with a file. Raises `ValueError` for numbers below 1, and
+    `CheckpointError` for a damaged or missing file.
     """
     if file is not None and rollouts is not None:
         raise ValueError(f"a file and rollouts={rollouts}: expected one of them")

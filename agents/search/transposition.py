@@ -1,15 +1,16 @@
-"""The transposition table of a compiled search, with its counters, move lists and principal variations in the same array.
+"""Transposition table of a compiled search.
 
-One flat array of words, because a compiled recursion is fastest with few arguments. The table has
-two slots per bucket. A slot holds the whole position, so that two positions are never confused, and
-bounds on its value:
+One flat array of words holds the table and the search's counters, move lists and principal
+variations, because a compiled recursion is fastest with few arguments. The table has two slots per
+bucket. A slot holds the full position, so that hash collisions are harmless, and bounds on its
+value:
 
 word 0: discs of the side to move. word 1: discs of the other side. word 2: lower bound in the low
-half, upper bound in the high half, both plus 2**31. word 3: the best square (8 bits), the depth (8
-bits), the number of the search (32 bits).
+half, upper bound in the high half, both plus 2**31. word 3, from the lowest bit: best square (8
+bits), depth (8 bits), number of the search (32 bits).
 
-A search never reads entries of an earlier search, so its result depends on the position and the
-settings alone: each search has its own number, and a slot with another number counts as empty.
+A search never reads entries of an earlier search, so its result depends only on the position and
+the settings. Each search has its own number, and a slot with another number counts as empty.
 """
 
 from __future__ import annotations
@@ -23,10 +24,10 @@ from othello_env.bitboard import BitboardArray
 from othello_env.compiled import Int, Square, Word, inlined, kernel
 
 Table = BitboardArray
-"""[W] uint64, as `allocate` returns it."""
+"""[W] uint64, from `allocate`."""
 Index = Any  # int64: an index of the array
 
-# The words at the beginning of the array.
+# Indices of the words at the beginning of the array.
 NODES: Final = 0  # number of positions visited
 MAX_NODES: Final = 1  # the search stops itself at this number
 STOP: Final = 2  # where not 0, the search returns as soon as it can, and its value is meaningless
@@ -60,7 +61,11 @@ _LAST_SEARCH: Final = np.uint64((1 << 32) - 2)
 
 
 def allocate(hash_mb: int) -> Table:
-    """An empty transposition table: the largest power of two of buckets in `hash_mb` MiB. Raises `ValueError` for less than 1."""
+    """Return an empty transposition table.
+
+    The number of buckets is the largest power of two that fits into `hash_mb` MiB. Raises
+    `ValueError` unless `hash_mb` is 1 to 2**20.
+    """
     if not 1 <= hash_mb <= _MOST_MEGABYTES:
         raise ValueError(f"hash_mb={hash_mb}: expected 1 to {_MOST_MEGABYTES}")
     num_buckets = 1 << ((hash_mb << 20) // (8 * _BUCKET)).bit_length() - 1
@@ -71,7 +76,10 @@ def allocate(hash_mb: int) -> Table:
 
 @kernel
 def begin_search(table: Table, max_nodes: np.uint64) -> None:
-    """Start a search: reset the counters, and make the table count as empty. max_nodes: uint64, `UNLIMITED` for no limit."""
+    """Start a search: reset the counters and invalidate all entries.
+
+    max_nodes: uint64, `UNLIMITED` for no limit.
+    """
     table[NODES] = np.uint64(0)
     table[STOP] = np.uint64(0)
     table[MAX_NODES] = max_nodes
@@ -83,20 +91,30 @@ def begin_search(table: Table, max_nodes: np.uint64) -> None:
 
 @inlined
 def move_list(level: Int) -> Index:
-    """The place of the move list of a node: keys, then flips. level: 0 to 64, different for each node on the current path."""
+    """Return the index of the move list of a node: keys, then flips.
+
+    level: 0 to 64, distinct for each node on the current path.
+    """
     return _LISTS + level * _LIST
 
 
 @inlined
 def put_move(table: Table, moves: Index, number: Int, key: Int, square: Square, flipped: Word) -> None:
-    """Put a move into a list. moves: of `move_list`. key: 0 to 2**55 - 1; moves come in descending order of their keys."""
+    """Write move `number` of a list.
+
+    moves: from `move_list`. key: 0 to 2**55 - 1; `take_move` returns moves in descending order of
+    their keys.
+    """
     table[moves + number] = np.uint64((key << 8) | square)
     table[moves + MAX_MOVES + number] = flipped
 
 
 @inlined
 def take_move(table: Table, moves: Index, number: Int, num_moves: Int) -> tuple[Square, Word]:
-    """The square and the flips of the move with the highest key from `number` on, which is swapped with move `number`."""
+    """Return the square and the flips of the move with the highest key from `number` on.
+
+    Move `number` is moved to its place in the list.
+    """
     best = number
     for other in range(number + 1, num_moves):
         if table[moves + other] > table[moves + best]:
@@ -110,20 +128,23 @@ def take_move(table: Table, moves: Index, number: Int, num_moves: Int) -> tuple[
 
 @inlined
 def pv_at(depth: Int) -> Index:
-    """The place of the principal variation of the node with this depth on the current path: its length, then its squares."""
+    """Return the index of the principal variation of the node at a depth of the current path.
+
+    It consists of its length and its squares.
+    """
     return _PVS + depth * _PV
 
 
 @kernel
 def finished_pv(table: Table) -> npt.NDArray[np.int64]:
-    """The squares of the principal variation of the last finished search."""
+    """Return the squares of the principal variation of the last finished search: int64."""
     pv = pv_at(FINISHED)
     return table[pv + 1 : pv + 1 + np.int64(table[pv])].astype(np.int64)
 
 
 @inlined
 def prepend(table: Table, depth: Int, square: Square) -> None:
-    """Set the principal variation of a depth: a move, followed by the variation of the next smaller depth."""
+    """Set the principal variation at `depth` to a move followed by the variation at `depth` - 1."""
     pv, rest = pv_at(depth), pv_at(depth - 1)
     length = np.int64(table[rest])
     table[pv] = np.uint64(length + 1)
@@ -134,7 +155,7 @@ def prepend(table: Table, depth: Int, square: Square) -> None:
 
 @inlined
 def _bucket(table: Table, own: Word, opp: Word) -> Index:
-    """The place of the two slots of a position."""
+    """Return the index of the two slots of a position."""
     key = (own * _FACTOR_OWN) ^ ((opp + (own >> _32)) * _FACTOR_OPP)
     key ^= key >> _32
     return _BUCKETS + np.int64(key & table[MASK]) * _BUCKET
@@ -142,7 +163,7 @@ def _bucket(table: Table, own: Word, opp: Word) -> Index:
 
 @inlined
 def find(table: Table, own: Word, opp: Word) -> Index:
-    """The place of the entry of a position, or 0."""
+    """Return the index of the entry of a position, or 0 if the table has none."""
     place = _bucket(table, own, opp)
     if table[place] == own and table[place + 1] == opp and table[place + 3] >> _16 == table[SEARCH]:
         return place
@@ -154,34 +175,38 @@ def find(table: Table, own: Word, opp: Word) -> Index:
 
 @inlined
 def lower_bound(table: Table, entry: Index) -> Int:
-    """The lower bound of the value."""
+    """Return the lower bound of the value."""
     return np.int64(table[entry + 2] & _LOW_HALF) - _OFFSET
 
 
 @inlined
 def upper_bound(table: Table, entry: Index) -> Int:
-    """The upper bound of the value."""
+    """Return the upper bound of the value."""
     return np.int64(table[entry + 2] >> _32) - _OFFSET
 
 
 @inlined
 def best_square(table: Table, entry: Index) -> Square:
-    """The best move, or `NO_SQUARE`."""
+    """Return the best move, or `NO_SQUARE`."""
     return np.int64(table[entry + 3] & _LOW_BYTE)
 
 
 @inlined
 def depth_of(table: Table, entry: Index) -> Int:
-    """The depth of the search that found the bounds."""
+    """Return the depth of the search that found the bounds."""
     return np.int64((table[entry + 3] >> _8) & _LOW_BYTE)
 
 
 @inlined
 def store(table: Table, own: Word, opp: Word, lower: Int, upper: Int, square: Square, depth: Int) -> None:
-    """Store bounds: over those of the same position, else in an empty slot, else over those of the smaller depth."""
+    """Store the bounds of a position.
+
+    They replace those of the same position, else fill an empty slot, else replace those of the
+    smaller depth.
+    """
     place = _bucket(table, own, opp)
     other = place + _SLOT
-    # Entries of earlier searches must make no difference, not even those of the same position.
+    # Entries of earlier searches must not matter, not even those of the same position.
     first_is_empty = table[place + 3] >> _16 != table[SEARCH]
     second_is_empty = table[other + 3] >> _16 != table[SEARCH]
     in_first = not first_is_empty and table[place] == own and table[place + 1] == opp

@@ -1,4 +1,7 @@
-"""Batched search trees as flat arrays, and the compiled loops over them: select, expand, backup. See `agents.search.mcts`."""
+"""Batched search trees as flat arrays, and compiled loops over them: select, expand, backup.
+
+See `agents.search.mcts`.
+"""
 
 from __future__ import annotations
 
@@ -18,27 +21,27 @@ Edge = Any  # int64: the number of an edge
 NO_NODE: Final = -1
 MAX_EDGES: Final = 64  # no node has more
 
-# Bytes of the fields of `Tree` per game, node and edge, without the 4 bytes per leaf of one call.
+# Size of a `Tree` in bytes per game, node and edge, without `leaves`, which has 4 bytes per leaf.
 GAME_BYTES: Final = 545
 NODE_BYTES: Final = 51
 EDGE_BYTES: Final = 29
 
-# Lower bound of priors: small enough never to matter, large enough for logarithms and products.
+# Lower bound of priors: small enough to be negligible, large enough for logarithms and products.
 _LEAST_PRIOR: Final = 1e-30
 _ONE: Final = np.uint64(1)
 
 
 class Tree(NamedTuple):
-    """The trees of G games with room for N nodes and E edges each. N is the maximum number of simulations plus 1.
+    """The trees of G games with capacity for N nodes and E edges each.
 
-    The edges of a node lie next to each other in the row of their game, in the order of their
-    squares. A node has at most as many edges as the root has empty squares, so E = N times that is
-    enough for every game. `agents.search.mcts.tree_bytes` gives the
-    memory: 719 kilobytes for 400 simulations from the start position. The system provides pages
-    when they are written to, so a usual game takes a sixth.
+    N is the maximum number of simulations plus 1. The edges of a node are contiguous in the row of
+    their game, ordered by square. A node has at most as many edges as the root has empty squares,
+    so E = N * (empty squares of the root) is sufficient. `agents.search.mcts.tree_bytes` returns
+    the memory per game: 719 kilobytes for 400 simulations from the start position. The operating
+    system allocates pages when they are first written, so a typical game takes a sixth of that.
 
-    Values are from the view of the side to move: of the node, or of the node where the edge begins.
-    A named tuple, because compiled functions take one as it is.
+    Values are from the perspective of the side to move at the node, or at the node where the edge
+    begins. This is a named tuple because compiled functions accept one as an argument.
     """
 
     own: BitboardArray  # [G, N], discs of the side to move
@@ -72,12 +75,13 @@ class Tree(NamedTuple):
 
 
 class SearchParams(NamedTuple):
-    """`SearchSettings` in the form that compiled functions read.
+    """`SearchSettings` for compiled functions.
 
-    exploration: [S + 2] for at most S simulations, the factor of prior / (1 + n), by the visits of
-    the node. considered_visits: [T, M + 1, S], for each of T lengths of a search and each number of
-    considered moves the number of visits of the move that comes next, by simulation. phase: [T, M +
-    1, S], the number of the halving. words: of `GEOMETRY`. The others: see `SearchSettings`.
+    S is the maximum number of simulations, T the number of different numbers of simulations, and M
+    the maximum number of considered moves. exploration: [S + 2], factor of prior / (1 + n) by the
+    visits of the node. considered_visits, phase: [T, M + 1, S], the schedules of sequential
+    halving (`agents.search.mcts.considered_visits`) by number of simulations, number of considered
+    moves and simulation. words: the board's `GEOMETRY`. For the other fields see `SearchSettings`.
     """
 
     gumbel: bool
@@ -92,12 +96,15 @@ class SearchParams(NamedTuple):
     words: BitboardArray
 
 
-# Compiled loops over games. Games do not depend on each other.
+# Compiled loops over games. The games are independent of each other.
 
 
 @kernel
 def _add_node(tree: Tree, game: int, parent_edge: Edge, own: Word, opp: Word, side: np.uint8, params: SearchParams) -> Node:
-    """Add a node and its edges, without priors, for a position, or for the position after a forced pass. Returns the node."""
+    """Add a node and its edges, without priors, and return the node.
+
+    If the side to move must pass, the node is the position after the pass.
+    """
     node = np.int64(tree.nodes_used[game])
     tree.nodes_used[game] = node + 1
     own, opp, moves, passed = settle(own, opp, unpacked(params.words))
@@ -124,7 +131,7 @@ def _add_node(tree: Tree, game: int, parent_edge: Edge, own: Word, opp: Word, si
 
 @kernel
 def _add_child(tree: Tree, game: int, edge: Edge, params: SearchParams) -> Node:
-    """Add the node where an edge ends. Returns the node."""
+    """Add the node where an edge ends, and return it."""
     node = np.int64(tree.edge_node[game, edge])
     own, opp = tree.own[game, node], tree.opp[game, node]
     move = _ONE << np.uint64(tree.edge_square[game, edge])
@@ -144,7 +151,7 @@ def init_roots(
     limits: npt.NDArray[np.int64],
     params: SearchParams,
 ) -> None:
-    """Begin new trees for the given games: the roots alone, which are the first leaves."""
+    """Start new trees for the given games. They consist of the root, which is the first leaf."""
     for number in range(len(games)):
         game = games[number]
         tree.nodes_used[game], tree.edges_used[game], tree.simulations_done[game] = 0, 0, -1
@@ -160,10 +167,10 @@ def init_roots(
 def rebuild_nodes(
     tree: Tree, games: npt.NDArray[np.int64], num_nodes: npt.NDArray[np.int32], parent_edges: npt.NDArray[np.int32], params: SearchParams
 ) -> bool:
-    """Add nodes to trees that have only a root. Returns False where an edge does not exist or comes twice.
+    """Add nodes to trees that consist of a root.
 
     num_nodes: [B], number of nodes of each tree. parent_edges: [B, N], the edge that ends at each
-    node, in the order of the nodes.
+    node, in the order of the nodes. Returns False if an edge does not exist or is repeated.
     """
     for number in range(len(games)):
         game = games[number]
@@ -177,7 +184,7 @@ def rebuild_nodes(
 
 @kernel
 def rebuild_edge_statistics(tree: Tree, games: npt.NDArray[np.int64]) -> None:
-    """Compute visits, value sums and pending simulations of the edges from the nodes and leaves of the trees."""
+    """Compute visits, value sums and pending simulations of edges from nodes and leaves."""
     for game in games:
         for node in range(1, tree.nodes_used[game]):
             edge = np.int64(tree.parent_edge[game, node])
@@ -196,7 +203,10 @@ def rebuild_edge_statistics(tree: Tree, games: npt.NDArray[np.int64]) -> None:
 
 @kernel
 def _backup(tree: Tree, game: int, node: Node, value: float) -> None:
-    """Add a value, from the view of `node`, to the node and to all nodes and edges above it: the simulation is done."""
+    """Back up a value to a node and all nodes and edges above it, which completes a simulation.
+
+    value: from the perspective of the side to move at `node`.
+    """
     side = tree.side[game, node]
     tree.simulations_done[game] += 1
     while True:
@@ -214,7 +224,10 @@ def _backup(tree: Tree, game: int, node: Node, value: float) -> None:
 
 @kernel
 def _expand_leaves(tree: Tree, game: int, logits: npt.NDArray[np.float32], values: npt.NDArray[np.float32]) -> None:
-    """Give the edges of evaluated leaves their priors, and back up the values. logits: [L, A], empty for a uniform policy. values: [L]."""
+    """Set the priors of the edges of evaluated leaves, and back up the values.
+
+    logits: [L, A], empty for a uniform policy. values: [L].
+    """
     for slot in range(tree.leaves.shape[1]):
         node = np.int64(tree.leaves[game, slot])
         if node < 0:
@@ -243,9 +256,10 @@ def _expand_leaves(tree: Tree, game: int, logits: npt.NDArray[np.float32], value
 
 @kernel
 def _select_leaves(tree: Tree, game: int, params: SearchParams, weights: npt.NDArray[np.float64]) -> None:
-    """Select the leaves of a game that are evaluated next. Simulations that reach a finished game are backed up at once.
+    """Select the leaves of a game to evaluate next.
 
-    weights: [MAX_EDGES], scratch space, here and below.
+    Simulations that reach a finished game are backed up at once. weights: [MAX_EDGES], scratch
+    space, here and below.
     """
     num_leaves, phase = np.int64(0), np.int64(-1)
     schedule, num_considered = tree.schedule[game], tree.num_considered[game]
@@ -289,14 +303,17 @@ def _select_leaves(tree: Tree, game: int, params: SearchParams, weights: npt.NDA
 
 @kernel
 def expand_roots(tree: Tree, games: npt.NDArray[np.int64], logits: npt.NDArray[np.float32], values: npt.NDArray[np.float32]) -> None:
-    """Expand the roots of the given games. logits, values: of all leaves, as the evaluator returns them."""
+    """Expand the roots of the given games.
+
+    logits, values: the evaluator's output for the leaves of all games.
+    """
     for game in games:
         _expand_leaves(tree, game, logits, values)
 
 
 @kernel
 def simulate(tree: Tree, params: SearchParams, logits: npt.NDArray[np.float32], values: npt.NDArray[np.float32]) -> None:
-    """Expand the evaluated leaves of all games, back up their values, and select the next leaves."""
+    """Expand the evaluated leaves of all games, back up values, and select the next leaves."""
     weights = np.empty(MAX_EDGES, dtype=np.float64)
     for game in range(len(tree.leaves)):
         _expand_leaves(tree, game, logits, values)
@@ -305,7 +322,11 @@ def simulate(tree: Tree, params: SearchParams, logits: npt.NDArray[np.float32], 
 
 @kernel
 def _puct_edge(tree: Tree, game: int, node: Node, pending: int, params: SearchParams) -> Edge:
-    """The edge with the highest mean value plus exploration. Pending simulations count as lost. pending: those through the node."""
+    """Return the edge with the highest PUCT score: mean value plus exploration.
+
+    Pending simulations count as losses (virtual loss). pending: number of pending simulations
+    through the node.
+    """
     factor = params.exploration[tree.visits[game, node] + pending]
     unvisited_value = tree.value_sum[game, node] / tree.visits[game, node] - params.fpu_reduction
     first = np.int64(tree.first_edge[game, node])
@@ -322,11 +343,11 @@ def _puct_edge(tree: Tree, game: int, node: Node, pending: int, params: SearchPa
 
 @kernel
 def _completed_logits(tree: Tree, game: int, node: Node, params: SearchParams, weights: npt.NDArray[np.float64]) -> None:
-    """Write the logits of the improved policy of a node into `weights`, for each of its edges, up to a constant.
+    """Write the improved-policy logits of a node's edges into `weights`, up to a constant.
 
     The logit of a move is its prior logit plus its scaled value. A move without visits has the
-    mixed value of the node instead: of the evaluation of the node and the values of its visited
-    moves, weighted by their priors (appendix D of Danihelka et al. 2022).
+    mixed value of the node: the node's evaluation combined with the values of its visited moves,
+    which are weighted by their priors (appendix D of Danihelka et al. 2022).
     """
     first = np.int64(tree.first_edge[game, node])
     count = tree.num_edges[game, node]
@@ -366,7 +387,10 @@ def _softmax(weights: npt.NDArray[np.float64], count: int) -> None:
 
 @kernel
 def _considered_edge(tree: Tree, game: int, considered: int, params: SearchParams, weights: npt.NDArray[np.float64]) -> Edge:
-    """The edge of the root with the highest noisy logit, among those with `considered` visits, pending ones included."""
+    """Return the root edge with the highest noisy logit among those with `considered` visits.
+
+    Visits include pending ones.
+    """
     _completed_logits(tree, game, np.int64(0), params, weights)
     first = np.int64(tree.first_edge[game, 0])
     best, best_score = first, -np.inf
@@ -380,7 +404,10 @@ def _considered_edge(tree: Tree, game: int, considered: int, params: SearchParam
 
 @kernel
 def _improved_edge(tree: Tree, game: int, node: Node, params: SearchParams, weights: npt.NDArray[np.float64]) -> Edge:
-    """The edge whose share of the visits is furthest below the improved policy. For nodes other than the root."""
+    """Return the edge whose share of visits is furthest below the improved policy.
+
+    For nodes other than the root.
+    """
     count = tree.num_edges[game, node]
     first = np.int64(tree.first_edge[game, node])
     _completed_logits(tree, game, node, params, weights)
@@ -399,7 +426,10 @@ def _improved_edge(tree: Tree, game: int, node: Node, params: SearchParams, weig
 
 @kernel
 def gather_leaves(tree: Tree, own: BitboardArray, opp: BitboardArray, side: npt.NDArray[np.uint8], legal: BitboardArray) -> int:
-    """Copy the leaves of all games into the arrays, and set `first_leaf` of each game. Returns the number of leaves."""
+    """Copy the leaves of all games into the arrays, and return their number.
+
+    Also sets `first_leaf` of each game.
+    """
     count = 0
     for game in range(len(tree.leaves)):
         tree.first_leaf[game] = count
@@ -424,7 +454,10 @@ def extract_results(
     policy: npt.NDArray[np.float32],
     moves: npt.NDArray[np.int64],
 ) -> None:
-    """Write the fields of `SearchResult` for the given games. The arrays hold the values of unvisited moves before."""
+    """Write the fields of `SearchResult` for the given games into the arrays.
+
+    The arrays must already contain the entries of unvisited moves.
+    """
     weights = np.empty(MAX_EDGES, dtype=np.float64)
     for row in range(len(games)):
         game = games[row]

@@ -1,1 +1,4 @@
-"""Agents as engines: `python -m agents.serve` lets other programs play against an agent over GTP or the NBoard protocol."""
+"""Agents as engines for other programs, over GTP or the NBoard protocol.
+
+`python -m agents.serve` starts a server.
+"""

@@ -1,4 +1,7 @@
-"""Command that serves an agent: `python -m agents.serve --protocol gtp --agent "alpha_beta:evaluation=ntuple,seconds=1,solver=18"`."""
+"""Command that serves an agent over a protocol.
+
+`python -m agents.serve --protocol gtp --agent "alpha_beta:evaluation=ntuple,seconds=1,solver=18"`
+"""
 
 from __future__ import annotations
 
@@ -42,7 +45,7 @@ def _parser() -> Parser:
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Run the command. argv: its arguments, by default those of the process."""
+    """Run the command. argv: command-line arguments (default: those of the process)."""
     parser = _parser()
     with command("serve"):
         arguments = parser.parse_args(argv)

@@ -1,4 +1,4 @@
-"""Analysis of a position by an agent that searches: moves with scores and principal variations."""
+"""Analysis of a position by a searching agent: moves with scores and principal variations."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from othello_env.squares import format_square, pass_square
 
 
 class SearchReport(Protocol):
-    """Result of a search, see `agents.search.alpha_beta.SearchReport`."""
+    """Result of a search; see `agents.search.alpha_beta.SearchReport`."""
 
     @property
     def score(self) -> float: ...  # noqa: D102
@@ -32,7 +32,7 @@ class SearchReport(Protocol):
 
 @runtime_checkable
 class Searcher(Protocol):
-    """An agent that says what it thinks of a position, such as alpha_beta."""
+    """Agent that reports the result of its search, such as alpha_beta."""
 
     @property
     def name(self) -> str: ...  # noqa: D102
@@ -44,12 +44,13 @@ class Searcher(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A move and what the agent expects after it.
+    """A move with its score and principal variation.
 
-    pv: the move and the following ones, passes included. score: for the side to move, in the units
-    of the agent's evaluation; the final score if `decided`, empty squares counted for the winner.
-    depth: number of placed discs. decided: the outcome is proven. exact: the score is proven too.
-    nodes, seconds: of the search.
+    pv: principal variation, starting with the move, passes included. score: from the perspective of
+    the side to move, in the units of the agent's evaluation; if `decided`, the final score with
+    empty squares counted for the winner. depth: search depth, in placed discs. decided: the outcome
+    is proven. exact: the score is proven too. nodes: number of positions visited by the search.
+    seconds: time taken by the search.
     """
 
     pv: tuple[int, ...]
@@ -62,10 +63,10 @@ class Line:
 
 
 def analyze(agent: Searcher, position: Position, num_moves: int = 1) -> list[Line]:
-    """Return the best moves with their scores, best first; nothing if the game is over.
+    """Return the best `num_moves` moves, best first; an empty list if the game is over.
 
-    One move costs one search. For more, the positions after all legal moves are searched, each
-    within the agent's limits. Raises `AgentError` if the agent fails.
+    A single move takes one search of the position. For more moves, the position after each legal
+    move is searched within the agent's limits. Raises `AgentError` if the agent fails.
     """
     if position.is_over:
         return []
@@ -87,7 +88,7 @@ def _search(agent: Searcher, position: Position) -> SearchReport:
 
 
 def _line_after(agent: Searcher, position: Position, square: int) -> Line:
-    """The line that begins with a move."""
+    """Return the line that begins with a move."""
     after = position.play(square)
     same_side = after.side_to_move == position.side_to_move
     if after.is_over:
@@ -99,7 +100,7 @@ def _line_after(agent: Searcher, position: Position, square: int) -> Line:
 
 
 def _line(report: SearchReport, position: Position, squares: Iterable[int]) -> Line:
-    """A line for the score of a report. squares: the moves from `position` on without passes."""
+    """Return the line of a report. squares: the moves from `position` on, without passes."""
     moves: list[int] = []
     for square in squares:
         if position.must_pass:
@@ -111,6 +112,6 @@ def _line(report: SearchReport, position: Position, squares: Iterable[int]) -> L
 
 
 def format_pv(pv: Iterable[int], board_size: int) -> str:
-    """The moves in one word, such as "D3c5D6"; "PA" is a pass."""
+    """Return the moves as one word, such as "D3C5D6"; a pass is "PA"."""
     n = board_size
     return "".join("PA" if square == pass_square(n) else format_square(square, n).upper() for square in pv)

@@ -1,7 +1,7 @@
-"""GTP server, version 2: an agent as an engine for GoGui, Quarry and other programs that play Othello over GTP.
+"""Server for the Go Text Protocol (GTP), version 2: an agent as an engine for GoGui or Quarry.
 
-Forced passes happen by themselves, as in GRhino; a program that sends them too is understood.
-Squares are named as in Othello, a1 at the top left.
+Forced passes are automatic, as in GRhino; passes that the other program sends are accepted.
+Squares have Othello names, with a1 at the top left.
 """
 
 from __future__ import annotations
@@ -32,13 +32,14 @@ _DEFAULT_LINES: Final = 4
 
 
 class _Refused(Exception):  # noqa: N818 (an answer, not a fault)
-    """A command that is answered with "?" and this text."""
+    """A refused command: the answer is "?" and this text."""
 
 
 class GtpServer:
-    """The state of a session: the game, and an answer for each command.
+    """State of a GTP session, which answers commands.
 
-    agent: who answers genmove. rng: all randomness of the agent. board_size: of the first game.
+    agent: chooses the moves. rng: the source of the agent's randomness. board_size: board size of
+    the first game.
     """
 
     def __init__(self, agent: Agent, *, rng: np.random.Generator, board_size: int = 8) -> None:
@@ -84,7 +85,10 @@ class GtpServer:
         return self._positions[-1]
 
     def answers(self, line: str) -> Iterator[str]:
-        """Yield the answer to a line, with the line feed before the empty line that ends it; nothing for a line without a command."""
+        """Yield the answer to a line; nothing for a line without a command.
+
+        The answer ends with a line feed, so that printing it adds the empty line that GTP requires.
+        """
         words = _CONTROL.sub("", line.partition("#")[0].replace("\t", " ")).split()
         number = words.pop(0) if words and words[0].isdecimal() else ""
         if not words:
@@ -141,7 +145,7 @@ class GtpServer:
         return ""
 
     def _load_sgf(self, words: list[str]) -> str:
-        """Load a game, up to the move of a number if one is given, as in Go: the position before that move."""
+        """Load a game; with a move number, up to the position before that move, as in Go."""
         number = int(words.pop()) if len(words) > 1 and words[-1].isdecimal() else None
         try:
             record = next(read_records(" ".join(words), format="sgf"), None)
@@ -174,7 +178,7 @@ class GtpServer:
         return ""
 
     def _pass(self, color: int) -> None:
-        """Accept a pass that the rules have made already. It is a move of its own for undo."""
+        """Accept a pass that was made automatically. It counts as a move for undo."""
         if color == self._position.side_to_move and not self._position.is_over:
             raise _Refused("illegal move")
         if Position(self._position.opp, self._position.own, color, self._position.board_size).legal_moves:
@@ -225,13 +229,16 @@ class GtpServer:
         return " ".join(format_square(square, n) for square in self._position.legal_squares())
 
     def _board(self) -> str:
-        """The rows in the order in which GoGui draws them, the last one first, because it counts rows from the bottom."""
+        """Return the rows, the last one first: GoGui counts rows from the bottom."""
         n = self._position.board_size
         squares = str(self._position).split()[0].replace("-", ".")
         return "\n".join(" ".join(squares[row * n : (row + 1) * n]) for row in reversed(range(n)))
 
     def _analyze(self, words: list[str]) -> str:
-        """Return the best moves, one per line: principal variation, score for the side to move, depth."""
+        """Return the best moves, one per line.
+
+        A line has the principal variation, the score for the side to move, and the depth.
+        """
         assert isinstance(self._agent, Searcher)
         try:
             num_moves = int(_only(words)) if words else _DEFAULT_LINES

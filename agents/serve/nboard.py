@@ -1,7 +1,7 @@
-"""NBoard server, version 2: an agent as an engine for the program NBoard and others that speak its protocol.
+"""Server for the NBoard protocol, version 2: an agent as an engine for NBoard.
 
-Unknown commands and moves are ignored, as the protocol demands; a `status` line says so. A search
-is not interrupted by `ping`: its answer comes before the `pong`.
+Unknown commands are ignored, as the protocol demands; a `status` line reports invalid moves and
+games. `ping` does not interrupt a search: the answer to the search comes before the `pong`.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from othello_env.squares import PASS_TOKENS, format_square, parse_square
 
 
 class NBoardServer:
-    """The state of a session: the game, and the answers to each command.
+    """State of an NBoard session, which answers commands.
 
-    agent: who plays first. make: makes the agent for the search depth that the other program sets.
-    rng: all randomness of the agent.
+    agent: chooses the moves until the other program sets a search depth. make: returns the agent
+    for a search depth. rng: the source of the agent's randomness.
     """
 
     def __init__(self, agent: Agent, make: Callable[[int], Agent], *, rng: np.random.Generator) -> None:
@@ -37,7 +37,7 @@ class NBoardServer:
         return self._positions[-1]
 
     def answers(self, line: str) -> Iterator[str]:
-        """Yield the lines with which a line is answered."""
+        """Yield the lines of the answer to a line."""
         command, _, rest = line.strip().partition(" ")
         rest = rest.strip()
         try:
@@ -100,7 +100,7 @@ class NBoardServer:
         yield "status"
 
     def _analyze(self) -> Iterator[str]:
-        """Score each position of the game for its side to move."""
+        """Yield the score of each position of the game for its side to move, the last one first."""
         if not isinstance(self._agent, Searcher):
             yield f"status {self._agent.name} gives no scores"
             return
