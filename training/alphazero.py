@@ -1,14 +1,16 @@
 """AlphaZero self-play with batched games: `python -m training.alphazero`.
 
-Many games are played at the same time, each searched with Gumbel AlphaZero (Danihelka et al. 2022),
-and every network call evaluates leaves of all games. A random fraction of the positions gets a full
-search, which trains the policy; the others get a quick one (playout cap randomization, Wu 2019). In
-a fraction of the games one player is greedy for discs, so that the other learns not to lose all of
-its own. Finished games give positions with three targets: the search's policy, the game's result
-mixed with the search's value, and the final owner of each square. The network is trained on the
-most recent of them; each position is drawn a fixed number of times on average, under one of the
-board's symmetries. There is no gating: the newest network plays, and takes over even in the middle
-of a search.
+Many games are played at the same time. Moves are chosen by Gumbel AlphaZero searches (Danihelka et
+al. 2022), and every network call evaluates leaves of all games. A random fraction of the positions
+gets a full search, which trains the policy; the others get a quick one (playout cap randomization,
+Wu 2019). In a fraction of the games one player is greedy (maximizes flips), so that the other
+player learns to avoid wipe-outs.
+
+Each position of a finished game has three targets: the policy of the search, the result of the game
+mixed with the value of the search, and the final owner of each square. The network is trained on
+the most recent positions; each position is drawn a fixed number of times on average, under one of
+the board's symmetries. There is no gating: the newest network is always used, even if a search is
+already running.
 """
 
 from __future__ import annotations
@@ -45,19 +47,23 @@ METRICS: Final = ("policy_loss", "value_loss", "ownership_loss", "simulations", 
 # Training begins when the replay buffer holds this many batches.
 _FIRST_BATCHES: Final = 8
 _MAX_GRAD_NORM: Final = 5.0
-# In bytes of address space, of which a run touches about a sixth.
+# In bytes of address space; a run touches about a sixth of it.
 _MAX_TREE_MEMORY: Final = 64 << 30
 _BITBOARDS: Final = ("own", "opp", "legal_moves", "final_own", "final_opp")
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Settings of a run. On one machine the same settings give the same weights, if precision "auto" selects the same type."""
+    """Settings of a run.
+
+    On one machine the same settings give the same weights, if precision "auto" selects the same
+    type.
+    """
 
     games: int = 60_000
     """Number of self-play games."""
     seed: int = 0
-    """Seed of all random numbers; the same seed and settings give the same weights on one machine."""
+    """Seed of all random numbers; on one machine the same settings give the same weights."""
     board_size: Literal[6, 8] = 6
     """Width and height of the board, in squares."""
     blocks: int = 2
@@ -67,27 +73,34 @@ class Settings:
     num_envs: int = 1024
     """Number of games played at the same time."""
     random_plies: int = 8
-    """Maximum number of random plies at the start of a game, which are not learned from; each game draws from 0 to this many."""
+    """Maximum number of random plies at the start of a game, which are not trained on; each game
+    draws from 0 to this many."""
     greedy_share: float = 0.2
-    """Fraction of games in which one player is greedy (maximizes flips), so that the network learns to avoid wipe-outs."""
+    """Fraction of games in which one player is greedy (maximizes flips), so that the network learns
+    to avoid wipe-outs."""
     first_simulations: int = 8
-    """Simulations of a full search at the start of the run; the number grows geometrically to --simulations at the end."""
+    """Simulations of a full search at the start of the run; the number grows geometrically to
+    --simulations at the end."""
     simulations: int = 32
-    """Simulations of a full search at the end of the run, and of the trained agent in the final table."""
+    """Simulations of a full search at the end of the run, and of the trained agent in the final
+    table."""
     quick_share: float = 0.25
-    """Simulations of a quick search, as a fraction of the simulations of a full search."""
+    """Simulations of a quick search, as a fraction of those of a full search."""
     full_share: float = 0.25
     """Probability that a position gets a full search; only full searches train the policy."""
     max_num_considered_actions: int = 16
-    """Maximum number of moves that a search considers at its root; sequential halving reduces them to one."""
+    """Maximum number of moves considered at the root of a search; sequential halving reduces them
+    to one."""
     leaves_per_call: int = 4
-    """Maximum number of leaves per game in one network call. With 1 each simulation uses the results of all earlier ones."""
+    """Maximum number of leaves per game in one network call; with 1, each simulation uses the
+    results of all earlier ones."""
     value_scale: float = 0.5
-    """Scale of the values relative to the policy logits in a search; larger values trust the search more."""
+    """Scale of the values relative to the policy logits in a search; larger values trust the search
+    more."""
     replay_positions: int = 200_000
     """Capacity of the replay buffer, in positions."""
     replay_ratio: float = 2.0
-    """Number of times that a position is trained on, on average; an upper limit."""
+    """Average number of times that each position is trained on; an upper limit."""
     batch_size: int = 512
     """Number of positions per optimizer step."""
     learning_rate: float = 2e-3
@@ -95,20 +108,24 @@ class Settings:
     weight_decay: float = 1e-4
     """Decoupled weight decay (AdamW)."""
     margin_share: float = 0.6
-    """Weight of the disc difference in the result of a game, from 0 to 1; the rest is win, draw or loss."""
+    """Weight of the disc difference in the result of a game, from 0 to 1; the rest is win, draw or
+    loss."""
     root_value_share: float = 0.5
-    """Weight of the search's value in the value target, from 0 to 1; the rest is the result of the game."""
+    """Weight of the search's value in the value target, from 0 to 1; the rest is the result of the
+    game."""
     ownership_weight: float = 0.15
     """Coefficient of the ownership loss, which predicts the final owner of each square."""
     precision: Precision = "auto"
-    """Floating-point type of the network in play and training; auto times both once and selects bfloat16 if it is clearly faster."""
+    """Floating-point type of the network in play and training; auto times both once and selects
+    bfloat16 if it is clearly faster."""
     evaluate_every: int = 5_000
     """Number of games between two evaluations against the baselines."""
     keep_every: int = 0
-    """Number of games between two networks that are kept in files of their own, for tournaments; 0 keeps only the last network."""
+    """Number of games between two networks that are kept in files of their own, for tournaments; 0
+    keeps only the last network."""
 
     def check(self) -> None:
-        """Raise `ValueError`, with the setting's name, for a value that no run can use."""
+        """Raise `ValueError`, with the name of the setting, for an invalid value."""
         check_settings(
             self,
             at_least_one=(
@@ -132,7 +149,7 @@ class Settings:
             raise ValueError(f"num_envs {self.num_envs} with {simulations} simulations: {memory >> 30} GiB of trees")
 
     def search(self) -> SearchSettings:
-        """The settings of self-play searches. Raises `ValueError` for values that no search can use."""
+        """Return the settings of self-play searches. Raises `ValueError` for invalid values."""
         return SearchSettings(
             simulations=max(self.first_simulations, self.simulations),
             method="gumbel",
@@ -163,10 +180,10 @@ PRESETS: Final = {
 
 
 class Learner:
-    """The network, its optimizer, the replay buffer and the running games: everything that a checkpoint holds."""
+    """Network, optimizer, replay buffer and running games: everything that a checkpoint holds."""
 
     def __init__(self, settings: Settings, device: Device = "cpu", *, precision: Precision | None = None) -> None:
-        """precision: the type that "auto" has selected before, when a run is resumed."""
+        """precision: the type that "auto" selected before, when a run is resumed."""
         settings.check()
         self.settings = settings
         self._device = find_device(device)
@@ -207,7 +224,7 @@ class Learner:
         return network_evaluator(self.network, device=self._device, dtype=self.dtype)
 
     def _plan(self) -> SearchPlan:
-        """The budgets of searches that begin now: few simulations early in the run, more later."""
+        """Return the budget of searches that begin now; it grows over the run."""
         settings = self.settings
         growth = settings.simulations / settings.first_simulations
         simulations = round(settings.first_simulations * growth**self._progress)
@@ -219,7 +236,7 @@ class Learner:
         return f"on {self._device.type} in {str(self.dtype).removeprefix('torch.')}"
 
     def advance(self) -> None:
-        """Evaluate leaves of all games by one network call, and train as often as the replay ratio allows."""
+        """Evaluate leaves of all games in one network call, then take the optimizer steps due."""
         replay = self._replay
         replay.add(self._self_play.advance(self._evaluator, self._plan(), rng=self._rng))
         if not self._can_train():
@@ -241,7 +258,11 @@ class Learner:
         return (self._steps_done + 1) * self.settings.batch_size <= self.settings.replay_ratio * self._replay.added
 
     def _learn(self, batch: Samples) -> None:
-        """Take one optimizer step. Raises `TrainingDivergedError`, with the weights unchanged, if it would not be finite."""
+        """Take one optimizer step.
+
+        Raises `TrainingDivergedError`, with the weights unchanged, if a loss or the gradient is not
+        finite.
+        """
         settings, device, num_squares = self.settings, self._device, self.settings.board_size**2
         set_learning_rate(self._optimizer, settings.learning_rate, progress=self.games_done / settings.games)
         planes = planes_of(batch.own, batch.opp, legal_moves=batch.legal_moves, board_size=settings.board_size)
@@ -266,7 +287,7 @@ class Learner:
         self._steps_done += 1
 
     def _results(self, batch: Samples) -> npt.NDArray[np.float32]:
-        """The results of the games from the perspective of the side to move, from -1 to 1: [N]."""
+        """Return the results of the games for the side to move: [N] float32, from -1 to 1."""
         num_squares = self.settings.board_size**2
         own, opp = popcount(batch.final_own).astype(np.float32), popcount(batch.final_opp).astype(np.float32)
         margins = own - opp + batch.outcome * (num_squares - own - opp)
@@ -281,11 +302,11 @@ class Learner:
         return dict(zip(METRICS, [*map(float, sums), float(self._plan().full), ratio], strict=True))
 
     def curve_agent(self) -> Agent:
-        """The policy without search."""
+        """Return an agent that plays the policy without search."""
         return policy_value_agent(self._current_evaluator(), simulations=0, name="policy")
 
     def final_agents(self) -> Sequence[Agent]:
-        """The policy without search, and with it."""
+        """Return agents that play the policy without and with search."""
         simulations = self.settings.simulations
         searching = policy_value_agent(self._current_evaluator(), simulations=simulations, name=f"{simulations} simulations")
         return self.curve_agent(), searching
@@ -344,8 +365,8 @@ class Learner:
 
     def _check_counters(self) -> None:
         """Raise `ValueError` for counters of a checkpoint that contradict each other."""
-        # Positions enter the replay buffer when their game ends, and then as many steps are taken
-        # as the replay ratio allows.
+        # Positions enter the replay buffer when their game ends, and then all steps that the replay
+        # ratio allows are taken.
         check_game_counts(games_done=self.games_done, plies_done=self._replay.added, num_running=0, board_size=self.settings.board_size)
         check_game_counts(
             games_done=self.games_done,
@@ -359,7 +380,7 @@ class Learner:
 
 
 def augmented(samples: Samples, board_size: int) -> Samples:
-    """The samples, an eighth of them under each of the board's symmetries."""
+    """Return the samples, an eighth of them under each of the board's symmetries."""
     arrays = {name: array.copy() for name, array in samples.arrays().items()}
     for symmetry in range(1, NUM_SYMMETRIES):
         rows = slice(symmetry * len(samples) // NUM_SYMMETRIES, (symmetry + 1) * len(samples) // NUM_SYMMETRIES)
@@ -370,7 +391,10 @@ def augmented(samples: Samples, board_size: int) -> Samples:
 
 
 def _ownership(samples: Samples, num_squares: int) -> npt.NDArray[np.float32]:
-    """The final owner of each square: [N, S] float32, 1 for the side to move, 0 for the opponent, 0.5 for an empty square."""
+    """Return the final owner of each square, [N, S] float32.
+
+    1 for the side to move, 0 for the opponent, 0.5 for an empty square.
+    """
     contents = unpack_contents(samples.final_own, samples.final_opp, num_squares)
     ownership: npt.NDArray[np.float32] = ((1 + contents) / 2).astype(np.float32)
     return ownership
@@ -391,7 +415,7 @@ TRAINER: Final = Trainer(
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """The command line. argv: its arguments, by default those of the process."""
+    """Run the command line. argv: its arguments, by default those of the process."""
     run_trainer(TRAINER, argv)
 
 

@@ -1,4 +1,7 @@
-"""Checkpoints: everything that a run needs to continue exactly where it stopped, in one safetensors file."""
+"""Checkpoints: the complete state of a training run in one safetensors file.
+
+A run that is resumed from a checkpoint continues exactly where it stopped.
+"""
 
 from __future__ import annotations
 
@@ -17,17 +20,23 @@ Arrays = dict[str, npt.NDArray[Any]]
 
 
 class TrainingDivergedError(CommandError, ValueError):
-    """Weights, losses or gradients that are no longer finite."""
+    """Raised when weights, losses or gradients are no longer finite."""
 
 
 def write_checkpoint(path: Path, kind: str, *, parts: dict[str, Arrays], about: dict[str, Any]) -> None:
-    """Write named parts of arrays and a JSON-serializable description; `path` holds the old file until the new one is complete."""
+    """Write named parts of arrays and a JSON-serializable description.
+
+    `path` keeps the old file until the new one is complete.
+    """
     tensors = {f"{part}/{name}": array for part, arrays in parts.items() for name, array in arrays.items()}
     write_weights(path, kind, tensors=tensors, about=about)
 
 
 def read_checkpoint(path: Path, kind: str) -> tuple[dict[str, Arrays], dict[str, Any]]:
-    """Read what `write_checkpoint` wrote. Raises `CheckpointError` for a file that is missing, damaged, or of another kind."""
+    """Read a file written by `write_checkpoint`.
+
+    Raises `CheckpointError` if the file is missing, damaged or of another kind.
+    """
     tensors, about = read_weights(path, kind)
     parts: dict[str, Arrays] = {}
     for key, array in tensors.items():
@@ -38,7 +47,10 @@ def read_checkpoint(path: Path, kind: str) -> tuple[dict[str, Arrays], dict[str,
 
 @contextmanager
 def checkpoint(path: Path, kind: str) -> Iterator[tuple[dict[str, Arrays], dict[str, Any]]]:
-    """Read a checkpoint to resume from. Content that does not fit raises `CheckpointError`, also in the body of the `with`."""
+    """Read a checkpoint to resume from.
+
+    Errors in the body of the `with` that come from invalid content are raised as `CheckpointError`.
+    """
     parts, about = read_checkpoint(path, kind)
     try:
         yield parts, about
@@ -47,13 +59,16 @@ def checkpoint(path: Path, kind: str) -> Iterator[tuple[dict[str, Arrays], dict[
 
 
 def check_fits(name: str, array: npt.NDArray[Any], like: npt.NDArray[Any]) -> None:
-    """Raise `ValueError` unless an array of a checkpoint has the shape and dtype of the array that it is to fill."""
+    """Raise `ValueError` unless an array of a checkpoint has the shape and dtype of `like`."""
     if array.shape != like.shape or array.dtype != like.dtype:
         raise ValueError(f"{name}: {array.dtype} of shape {array.shape}; expected {like.dtype} of shape {like.shape}")
 
 
 def read_counter(about: dict[str, Any], name: str) -> int:
-    """A counter of a checkpoint's description. Raises `ValueError` unless it is an integer from 0, `KeyError` if it is missing."""
+    """Return a counter from a checkpoint's description.
+
+    Raises `ValueError` unless it is a non-negative integer, `KeyError` if it is missing.
+    """
     value = about[name]
     if type(value) is not int or value < 0:
         raise ValueError(f"{name} {value!r}: expected an integer from 0")
@@ -61,9 +76,10 @@ def read_counter(about: dict[str, Any], name: str) -> int:
 
 
 def read_sums(about: dict[str, Any], name: str, count: int) -> npt.NDArray[np.float64]:
-    """Sums of a checkpoint's description, the last one a number of summands: [count] float64.
+    """Return sums from a checkpoint's description, the last one a number of summands.
 
-    Raises `ValueError` unless they are as many finite numbers, the last one an integer from 0.
+    Returns [count] float64. Raises `ValueError` unless there are `count` finite numbers, the last
+    one a non-negative integer.
     """
     sums = np.array(about[name], dtype=np.float64)
     if sums.shape != (count,) or not np.isfinite(sums).all() or sums[-1] < 0 or sums[-1] % 1:
@@ -72,10 +88,10 @@ def read_sums(about: dict[str, Any], name: str, count: int) -> npt.NDArray[np.fl
 
 
 def check_game_counts(*, games_done: int, plies_done: int, num_running: int, board_size: int) -> None:
-    """Raise `ValueError` for numbers of games and plies that no run can have.
+    """Raise `ValueError` for numbers of games and plies that contradict each other.
 
-    A finished game has at least one ply, and no game has more than the board has squares to fill.
-    num_running: the number of games that are still running, whose plies count too.
+    A finished game has at least one ply, and at most as many as the start position has empty
+    squares. num_running: number of running games; their plies count too.
     """
     longest = board_size**2 - 4
     if not games_done <= plies_done <= (games_done + num_running) * longest:

@@ -1,6 +1,7 @@
 """Learning curves as pictures: `python -m training.learning_curve RUN [RUN ...] --out PICTURE`.
 
-One run is drawn with its score against each baseline opponent, several runs with one curve each.
+For a single run, the picture shows its score against each baseline; for several runs, one curve per
+run.
 """
 
 from __future__ import annotations
@@ -23,17 +24,17 @@ FILE_NAME: Final = "curve.png"
 
 _MEAN: Final = "score"
 _PREFIX: Final = "score "
-# The colors of Okabe and Ito, which color-blind readers can tell apart, then the same ones dashed.
+# The colors of Okabe and Ito, which color-blind readers can tell apart; then the same ones dashed.
 _COLORS: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F7F7F")
 _LINE_STYLES: Final = ("-", "--", ":")
-# A curve with fewer points gets a mark at each.
+# A curve with fewer points has a marker at each point.
 _FEW_POINTS: Final = 3
 
 
 def draw_learning_curve(metrics: Path, path: Path, *, title: str) -> None:
-    """Draw the scores of one run by games played, one line per baseline and a bold one for their mean.
+    """Draw the scores of one run by games played: one line per baseline, a bold one for the mean.
 
-    metrics: the `metrics.csv` of the run. path: the picture; its suffix names the format, such as
+    metrics: the `metrics.csv` of the run. path: the picture; its suffix selects the format, such as
     .png or .svg. Raises `ValueError` for another file or format.
     """
     games, scores = read_scores(metrics)
@@ -51,8 +52,8 @@ def draw_comparison(runs: Mapping[str, Path], path: Path, *, opponent: str | Non
 
     runs: the `metrics.csv` of each run by its label. path: as in `draw_learning_curve`. opponent:
     the baseline whose score is drawn; by default the mean over all baselines, which must then be
-    the same ones for all runs. log: logarithmic axis of games. Raises `ValueError` for runs that
-    cannot be compared.
+    the same for all runs. log: logarithmic axis of games. Raises `ValueError` for runs that cannot
+    be compared.
     """
     found = {label: read_scores(metrics) for label, metrics in runs.items()}
     shared = [name for name in next(iter(found.values()))[1] if all(name in scores for _, scores in found.values())]
@@ -74,9 +75,10 @@ def draw_comparison(runs: Mapping[str, Path], path: Path, *, opponent: str | Non
 
 
 def read_scores(file: Path) -> tuple[list[int], dict[str, list[float]]]:
-    """The numbers of games at which a run was evaluated, and its scores then by column: "score", the mean, and "score SPEC" each.
+    """Read the evaluations of a run: numbers of games, and scores by column.
 
-    file: a `metrics.csv`. Raises `ValueError` for another file.
+    The columns are "score", the mean, and "score SPEC" for each baseline. file: a `metrics.csv`.
+    Raises `ValueError` for another file.
     """
     header, rows = read_metrics(file)
     if header[:1] != ["games"] or _MEAN not in header:
@@ -102,7 +104,10 @@ def _mark(games: Sequence[int]) -> str:
 
 
 def _finish(figure: Figure, axes: Axes, path: Path, *, ylabel: str, lowest: float, legend: str) -> None:
-    """Draw axes and legend, and write the picture. lowest: the lowest score in it. legend: its title."""
+    """Draw axes and legend, and write the picture.
+
+    lowest: the lowest score in it. legend: the title of the legend.
+    """
     axes.axhline(0.5, color="gray", linewidth=0.8, linestyle=":")
     axes.set(xlabel="self-play games", ylabel=ylabel, ylim=(min(0.45, lowest - 0.03), 1.02))
     axes.xaxis.set_major_formatter(EngFormatter(sep=""))
@@ -115,14 +120,17 @@ def _finish(figure: Figure, axes: Axes, path: Path, *, ylabel: str, lowest: floa
 
 
 def _labels(runs: Sequence[Path]) -> list[str]:
-    """The names of the runs: those of their folders or files where these differ, otherwise the paths."""
+    """Return the names of the runs.
+
+    These are the names of their folders or files if they differ, otherwise the paths.
+    """
     named = [run.resolve().parent if run.name == METRICS_FILE else run.resolve() for run in runs]
     names = [path.name.removesuffix(".csv") for path in named]
     return names if len(set(names)) == len(names) else [str(run) for run in runs]
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """The command line. argv: its arguments, by default those of the process."""
+    """Run the command line. argv: its arguments, by default those of the process."""
     parser = Parser(
         prog="python -m training.learning_curve",
         description="Draw learning curves: of one run against each baseline, or of several runs in one picture.",

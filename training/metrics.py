@@ -1,4 +1,7 @@
-"""Metrics of a training run: a CSV file, and the same numbers as TensorBoard events. Needs neither PyTorch nor TensorFlow."""
+"""Metrics of a training run: a CSV file, and the same numbers as TensorBoard events.
+
+Needs neither PyTorch nor TensorFlow.
+"""
 
 from __future__ import annotations
 
@@ -22,20 +25,20 @@ from othello_env.atomic_file import write_atomically
 
 FILE_NAME: Final = "metrics.csv"
 
-# TensorBoard reads the event files of a folder in the order of their names: time, host, process,
-# number in the process.
+# TensorBoard reads the event files of a folder in the order of their names: time, host, process ID,
+# number within the process.
 _EVENT_FILE: Final = "events.out.tfevents.{:010}.{}.{}.{:04}"
 _EVENT_FILE_VERSION: Final = "brain.Event:2"
 _event_file_numbers = itertools.count()
 
 
 class MetricsLog:
-    """Appends rows of named numbers to `metrics.csv` in a folder, and the same numbers to a TensorBoard event file there.
+    """Log of named numbers: `metrics.csv` in a folder, and a TensorBoard event file beside it.
 
-    step_name: the first column, the axis. names: the other columns. resume_step: the step of the
-    checkpoint that a run resumes from; later rows are dropped, and so is a truncated last row, so
-    that a resumed run leaves the rows of an uninterrupted one. Raises `ValueError` with the line
-    for a file with other columns, or with anything but numbers in it.
+    step_name: the first column, the x axis. names: the other columns. resume_step: the step of the
+    checkpoint that a run resumes from; later rows and a truncated last row are dropped, so that a
+    resumed run leaves the same rows as an uninterrupted one. Raises `ValueError` with the line for
+    a file that has other columns or anything but numbers in its rows.
     """
 
     def __init__(self, folder: Path, step_name: str, names: Sequence[str], *, resume_step: int = 0) -> None:
@@ -59,7 +62,7 @@ class MetricsLog:
         self._files.close()
 
     def write(self, step: int, values: dict[str, float]) -> None:
-        """Add one row, with a value for each of the names."""
+        """Append one row. values: one number for each of the names."""
         self._file.write(_format_rows([[str(step), *(f"{values[name]:.6g}" for name in self._header[1:])]]))
         self._file.flush()
         scalars = [Summary.Value(tag=name, simple_value=values[name]) for name in self._header[1:]]
@@ -83,9 +86,9 @@ def _format_rows(rows: Sequence[Sequence[str]]) -> str:
 
 
 def read_metrics(path: Path) -> tuple[list[str], list[list[str]]]:
-    """Read the columns' names and the rows of a `metrics.csv`; a truncated last row is left out.
+    """Read the column names and the rows of a `metrics.csv`; a truncated last row is dropped.
 
-    Raises `ValueError` with the line if a row is not a step, an integer, and one number per further
+    Raises `ValueError` with the line if a row is not an integer step and one number per further
     column.
     """
     with path.open(newline="", encoding="utf-8", errors="replace") as file:

@@ -1,4 +1,7 @@
-"""Pool of past network snapshots as opponents: a learner that plays only its newest self may forget how to beat older ones."""
+"""Pool of past network snapshots as opponents.
+
+A learner that plays only against its newest version may forget how to beat older ones.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from agents.networks import PolicyValueNetwork, from_arrays, to_arrays
 
 
 class OpponentPool:
-    """The last `capacity` snapshots of a network; a new one replaces the oldest.
+    """Pool of the last `capacity` snapshots of a network; a new one replaces the oldest.
 
     added: number of snapshots ever added. Raises `ValueError` for a capacity below 1.
     """
@@ -37,17 +40,23 @@ class OpponentPool:
         self.added += 1
 
     def draw(self, rng: np.random.Generator) -> PolicyValueNetwork:
-        """A snapshot, drawn uniformly; the caller must not modify it. Raises `ValueError` for an empty pool."""
+        """Return a snapshot, drawn uniformly; the caller must not modify it.
+
+        Raises `ValueError` for an empty pool.
+        """
         if not len(self):
             raise ValueError("the pool of opponents is empty")
         return self._snapshots[rng.integers(len(self))]
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
-        """The weights of all snapshots, for a checkpoint."""
+        """Return the weights of all snapshots, for a checkpoint."""
         return {f"{place}.{name}": array for place, each in enumerate(self._snapshots) for name, array in to_arrays(each).items()}
 
     def restore(self, arrays: dict[str, npt.NDArray[Any]], added: int, *, like: PolicyValueNetwork) -> None:
-        """Restore the result of `state`. like: a network of the same architecture. Raises `ValueError` for arrays that do not fit."""
+        """Restore the result of `state`. like: a network of the same architecture.
+
+        Raises `ValueError` for arrays that do not fit.
+        """
         weights: list[dict[str, npt.NDArray[Any]]] = [{} for _ in range(min(added, self.capacity))]
         for key, array in arrays.items():
             place, _, name = key.partition(".")

@@ -1,4 +1,4 @@
-"""The optimizer of policy-value networks: its steps, its learning rate, and its state in checkpoints."""
+"""Optimizer of policy-value networks: steps, learning rate schedule, and checkpoint state."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _MOMENTS: Final = ("exp_avg", "exp_avg_sq")
 
 
 def optimizer_step(optimizer: Optimizer, losses: Tensor, *, weights: Sequence[float], max_grad_norm: float) -> list[float]:
-    """Minimize the weighted sum of losses, [L], by one step, and return the losses.
+    """Take one step on the weighted sum of the losses, and return the losses.
 
-    max_grad_norm: a gradient with a larger norm is scaled down to it. Raises
+    losses: [L]. max_grad_norm: a gradient with a larger norm is scaled down to it. Raises
     `TrainingDivergedError`, and leaves the parameters unchanged, if a loss or the gradient is not
     finite.
     """
@@ -38,14 +38,17 @@ def optimizer_step(optimizer: Optimizer, losses: Tensor, *, weights: Sequence[fl
 
 
 def set_learning_rate(optimizer: Optimizer, initial: float, *, progress: float) -> None:
-    """Set the learning rate, which falls from `initial` to a twentieth along half a cosine. progress: fraction of the run, 0 to 1."""
+    """Set the learning rate, which falls from `initial` to a twentieth along half a cosine.
+
+    progress: fraction of the run that is done, from 0 to 1.
+    """
     fraction = FINAL_LEARNING_RATE + (1 - FINAL_LEARNING_RATE) * (1 + math.cos(math.pi * min(1.0, progress))) / 2
     for group in optimizer.param_groups:
         group["lr"] = initial * fraction
 
 
 def check_finite(network: torch.nn.Module) -> None:
-    """Raise `TrainingDivergedError`, with the parameter's name, if a weight is not finite."""
+    """Raise `TrainingDivergedError`, with the name of the parameter, if a weight is not finite."""
     parameters = dict(network.named_parameters())
     # A single device-to-host synchronization.
     finite = torch.stack([torch.isfinite(parameter).all() for parameter in parameters.values()]).tolist()
@@ -54,7 +57,10 @@ def check_finite(network: torch.nn.Module) -> None:
 
 
 def optimizer_arrays(optimizer: AdamW) -> Arrays:
-    """Adam's moments and step counts by parameter number, for a checkpoint; empty before the first step."""
+    """Return Adam's moments and step counts by parameter number, for a checkpoint.
+
+    The result is empty before the first step.
+    """
     arrays: Arrays = {}
     for number, state in optimizer.state_dict()["state"].items():
         arrays[f"{number}.step"] = np.array([float(state["step"])])
@@ -66,8 +72,8 @@ def optimizer_arrays(optimizer: AdamW) -> Arrays:
 def restore_optimizer(optimizer: AdamW, arrays: Arrays) -> int:
     """Restore the result of `optimizer_arrays`, and return the number of steps taken.
 
-    Raises `ValueError` for arrays that do not fit the parameters, are not finite, or are impossible
-    as moments.
+    Raises `ValueError` for arrays that do not fit the parameters, are not finite, or cannot be
+    moments.
     """
     parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
     if not arrays:

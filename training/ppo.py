@@ -1,12 +1,12 @@
 """Self-play PPO with action masks: `python -m training.ppo`.
 
-Proximal policy optimization (Schulman et al. 2017) over `OthelloSelfPlayVectorEnv`. One network
-plays both sides: it sees each position from the perspective of the side to move, illegal actions
-have probability 0 both in play and in training, and returns change sign where the side to move
-changes (`training.returns`); because of automatic passes that is not every ply. A fraction of the
+Proximal policy optimization (Schulman et al. 2017) on `OthelloSelfPlayVectorEnv`. One network plays
+both sides and sees each position from the perspective of the side to move. Illegal actions have
+probability 0 both in play and in training. Returns change sign where the side to move changes
+(`training.returns`), which is not at every ply because passes are automatic. A fraction of the
 games is played against an earlier version of the network (`training.opponent_pool`), whose moves
-are not learned from. Each position is shown to the network under one of the board's symmetries,
-drawn anew each time.
+are not learned from. The network sees each position under one of the board's symmetries, drawn anew
+each time.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ METRICS: Final = ("policy_loss", "value_loss", "entropy", "approx_kl", "clip_fra
 _MAX_GRAD_NORM: Final = 0.5
 # The network's input: planes of own discs, opponent's discs, legal moves.
 _OBSERVATION: Final[ObservationOptions] = {"channels": "first", "dtype": "uint8", "legal_plane": True}
-# Appended to the seed, for random generators that share no numbers with those of any other seed.
+# Appended to the seed, so that these random generators differ from those of every other seed.
 _OPENINGS_SEED: Final = 1
 _GAMES_SEED: Final = 2
 # Openings per number of random plies, drawn once for the run.
@@ -63,12 +63,16 @@ _OPENINGS_PER_LENGTH: Final = 500
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Settings of a run. On one machine the same settings give the same weights, if precision "auto" selects the same type."""
+    """Settings of a run.
+
+    On one machine the same settings give the same weights, if precision "auto" selects the same
+    type.
+    """
 
     games: int = 30_000
     """Number of self-play games."""
     seed: int = 0
-    """Seed of all random numbers; the same seed and settings give the same weights on one machine."""
+    """Seed of all random numbers; on one machine the same settings give the same weights."""
     board_size: Literal[6, 8] = 6
     """Width and height of the board, in squares."""
     blocks: int = 2
@@ -80,13 +84,16 @@ class Settings:
     num_steps: int = 32
     """Length of a rollout: number of plies played in each game between two updates."""
     random_plies: int = 6
-    """Maximum number of random plies at the start of a game; each opening has from 0 to this many, which are not learned from."""
+    """Maximum number of random plies at the start of a game, which are not trained on; each opening
+    has from 0 to this many."""
     opponent_share: float = 0.4
     """Fraction of games that are played against an earlier version of the network."""
     opponent_random_share: float = 0.1
-    """Fraction of the moves of earlier network versions that are replaced by random ones, for more varied positions."""
+    """Fraction of the moves of earlier network versions that are replaced by random ones, for more
+    varied positions."""
     pool_size: int = 8
-    """Number of earlier network versions in the pool of opponents; each rollout draws one of them."""
+    """Number of earlier network versions in the pool of opponents; each rollout draws one of
+    them."""
     snapshot_every: int = 8
     """Number of updates between two network versions that are added to the pool of opponents."""
     epochs: int = 2
@@ -106,14 +113,16 @@ class Settings:
     ent_coef: float = 0.03
     """Coefficient of the entropy bonus."""
     precision: Precision = "auto"
-    """Floating-point type of the network in play and training; auto times both once and selects bfloat16 if it is clearly faster."""
+    """Floating-point type of the network in play and training; auto times both once and selects
+    bfloat16 if it is clearly faster."""
     evaluate_every: int = 3_000
     """Number of games between two evaluations against the baselines."""
     keep_every: int = 0
-    """Number of games between two networks that are kept in files of their own, for tournaments; 0 keeps only the last network."""
+    """Number of games between two networks that are kept in files of their own, for tournaments; 0
+    keeps only the last network."""
 
     def check(self) -> None:
-        """Raise `ValueError`, with the setting's name, for a value that no run can use."""
+        """Raise `ValueError`, with the name of the setting, for an invalid value."""
         check_settings(
             self,
             at_least_one=("num_envs", "num_steps", "pool_size", "snapshot_every", "epochs", "batch_size"),
@@ -133,12 +142,13 @@ PRESETS: Final = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Samples:
-    """B moves to learn from, from the perspective of the player who made them, on the board as the network saw it.
+    """B moves to learn from, each from the perspective of the player who made it.
 
-    planes: [B, 3, n, n] uint8, own discs, opponent's discs, legal moves. action_mask: [B, A] bool,
-    the legal actions. actions: [B] int64, those taken. log_probabilities: [B] float32, of these
-    actions under the network that played. advantages: [B] float32, with mean 0 and standard
-    deviation 1. returns: [B] float32, from -1 to 1.
+    planes: [B, 3, n, n] uint8, own discs, opponent's discs, legal moves, under the symmetry that
+    the network saw. action_mask: [B, A] bool, the legal actions. actions: [B] int64, the actions
+    taken. log_probabilities: [B] float32, of these actions under the network that played.
+    advantages: [B] float32, with mean 0 and standard deviation 1. returns: [B] float32, from -1 to
+    1.
     """
 
     planes: npt.NDArray[np.uint8]
@@ -152,12 +162,16 @@ class Samples:
         return len(self.actions)
 
     def take(self, rows: npt.NDArray[np.int64]) -> Samples:
-        """The given rows."""
+        """Return the given rows."""
         return Samples(*(getattr(self, field.name)[rows] for field in fields(self)))
 
 
 class Decisions(NamedTuple):
-    """Actions of a network in L positions, [L] each: actions int64, their log-probabilities, values from -1 to 1."""
+    """Actions of a network in L positions.
+
+    actions: [L] int64. log_probabilities: [L] float32, of the actions. values: [L] float32, from -1
+    to 1.
+    """
 
     actions: npt.NDArray[np.int64]
     log_probabilities: npt.NDArray[np.float32]
@@ -165,10 +179,10 @@ class Decisions(NamedTuple):
 
 
 class Learner:
-    """The network, its optimizer, its earlier versions and the running games: everything that a checkpoint holds."""
+    """Network, optimizer, opponent pool and running games: everything that a checkpoint holds."""
 
     def __init__(self, settings: Settings, device: Device = "cpu", *, precision: Precision | None = None) -> None:
-        """precision: the type that "auto" has selected before, when a run is resumed."""
+        """precision: the type that "auto" selected before, when a run is resumed."""
         settings.check()
         self.settings = settings
         self.games_done = 0
@@ -199,8 +213,8 @@ class Learner:
             **_OBSERVATION,
         )
         self._observation, _ = self._env.reset(seed=(settings.seed, _GAMES_SEED))
-        # The sides that the network plays: Black or White, alternating, in the first games; both
-        # sides in the others.
+        # The sides that the network plays: in the first games, against an opponent, alternately
+        # Black or White; in the others both.
         games = np.arange(settings.num_envs)
         against_opponent = games < round(settings.opponent_share * settings.num_envs)
         self._plays_side = np.stack([~against_opponent | (games % 2 == side) for side in (BLACK, WHITE)])
@@ -229,7 +243,7 @@ class Learner:
             self._pool.add(self.network)
 
     def _play(self) -> Samples:
-        """Play a rollout, T plies in each of N games, and return the moves that the network made."""
+        """Play a rollout, T plies in each of N games, and return the moves of the network."""
         settings, env = self.settings, self._env
         shape = num_plies, num_games = settings.num_steps, settings.num_envs
         games = np.arange(num_games)
@@ -271,28 +285,38 @@ class Learner:
         return Samples(planes[learned], action_mask[learned], actions[learned], log_probabilities[learned], advantages, returns[learned])
 
     def _transformed(self, sources: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.bool_]]:
-        """The observation under a symmetry per game: planes [N, 3, n, n] and mask [N, A]. sources: [N, A], see `_sources`."""
+        """Return the observation under one symmetry per game: planes [N, 3, n, n] and mask [N, A].
+
+        sources: [N, A], see `_sources`.
+        """
         planes, mask = self._observation["observation"], self._observation["action_mask"]
         flat = planes.reshape(*planes.shape[:2], -1)
         transformed = np.take_along_axis(flat, sources[:, np.newaxis, :-1], axis=2)
         return transformed.reshape(planes.shape), np.take_along_axis(mask, sources, axis=1) == 1
 
     def _decide(self, network: PolicyValueNetwork, planes: npt.NDArray[np.uint8], action_mask: npt.NDArray[np.bool_]) -> Decisions:
-        """Sample actions from the network's policy over the legal ones. planes: [L, 3, n, n]. action_mask: [L, A]."""
+        """Sample actions from the network's policy over the legal ones.
+
+        planes: [L, 3, n, n]. action_mask: [L, A].
+        """
         if not len(planes):
             return Decisions(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32), np.empty(0, dtype=np.float32))
         with torch.inference_mode():
             outputs = network(torch.from_numpy(planes).to(self._device).to(self.dtype))
             log_policy = masked_log_softmax(outputs.policy_logits.float(), torch.from_numpy(action_mask).to(self._device)).cpu().numpy()
             values = torch.tanh(outputs.value_logits.float() / 2).cpu().numpy()
-        # Gumbel-max trick: the argmax of the log-probabilities plus Gumbel noise is a sample of the
-        # policy.
+        # Gumbel-max trick: the argmax of the log-probabilities plus Gumbel noise is a sample from
+        # the policy.
         noisy = log_policy + self._rng.gumbel(size=log_policy.shape)
         actions = np.where(action_mask, noisy, -np.inf).argmax(axis=1)
         return Decisions(actions, log_policy[np.arange(len(actions)), actions], values)
 
     def _learn(self, batch: Samples) -> None:
-        """Take one optimizer step. Raises `TrainingDivergedError`, with the weights unchanged, if it would not be finite."""
+        """Take one optimizer step.
+
+        Raises `TrainingDivergedError`, with the weights unchanged, if a loss or the gradient is not
+        finite.
+        """
         settings, device = self.settings, self._device
         set_learning_rate(self._optimizer, settings.learning_rate, progress=self.games_done / settings.games)
         planes, action_mask, actions, old_log_probability, advantages, returns = (
@@ -324,11 +348,11 @@ class Learner:
         return {name: float(total / max(1, steps)) for name, total in zip(METRICS, sums, strict=True)}
 
     def curve_agent(self) -> Agent:
-        """The policy without search: the action with the highest probability."""
+        """Return an agent that plays the most probable action, without search."""
         return policy_value_agent(network_evaluator(self.network, device=self._device, dtype=self.dtype), simulations=0, name="policy")
 
     def final_agents(self) -> Sequence[Agent]:
-        """The policy without search."""
+        """Return the agent of `curve_agent`, as the only one."""
         return (self.curve_agent(),)
 
     def save_network(self, path: Path) -> None:
@@ -399,12 +423,12 @@ class Learner:
 
 
 def _normalized(advantages: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-    """The advantages with mean 0 and, unless all are equal, standard deviation 1."""
+    """Return the advantages with mean 0 and, unless all are equal, standard deviation 1."""
     return (advantages - advantages.mean()) / (advantages.std() + 1e-6) if len(advantages) else advantages
 
 
 def _openings(settings: Settings) -> list[Position]:
-    """Start positions: after 0 to `random_plies` random plies, each number equally often."""
+    """Return start positions after 0 to `random_plies` random plies, each number equally often."""
     rng = np.random.default_rng((settings.seed, _OPENINGS_SEED))
     openings: list[Position] = []
     for length in range(settings.random_plies + 1):
@@ -413,14 +437,17 @@ def _openings(settings: Settings) -> list[Position]:
 
 
 def _env_arrays(env: OthelloSelfPlayVectorEnv) -> Arrays:
-    """The state of the games, without the random generator."""
+    """Return the state of the games, without the random generator."""
     positions = env.positions
     board = {name: getattr(positions, name) for name in ("own", "opp", "side_to_move")}
     return board | {name: array for name, array in env.get_state().items() if isinstance(array, np.ndarray)}
 
 
 def _restore_env(env: OthelloSelfPlayVectorEnv, arrays: Arrays, rng: dict[str, Any]) -> None:
-    """Restore the result of `_env_arrays`, and the generator. Raises `ValueError` or `KeyError` for arrays that do not fit."""
+    """Restore the result of `_env_arrays`, and the random generator.
+
+    Raises `ValueError` or `KeyError` for arrays that do not fit.
+    """
     state = env.get_state()
     positions = PositionBatch(arrays["own"], arrays["opp"], arrays["side_to_move"], board_size=env.board_size)
     if positions.is_over.any():
@@ -447,7 +474,7 @@ TRAINER: Final = Trainer(
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """The command line. argv: its arguments, by default those of the process."""
+    """Run the command line. argv: its arguments, by default those of the process."""
     run_trainer(TRAINER, argv)
 
 

@@ -1,4 +1,4 @@
-"""Release of a trained network with the agents: a small file of weights, and a card that says how it was made and how it plays.
+"""Release a trained network: its weights as a small file, and a card with its origin and scores.
 
 `python -m training.release runs/NAME/ntuple.safetensors agents/weights/ntuple.safetensors --command
 "..." --match ...`
@@ -31,7 +31,10 @@ _SEED: Final = 20_003
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A match to be played. agent: a spec with {} in place of the file. games: 0 plays every opening twice."""
+    """Match to be played for the card.
+
+    agent: a spec with {} in place of the file. games: 0 plays every opening twice.
+    """
 
     agent: str
     opponent: str
@@ -40,11 +43,11 @@ class Match:
 
 
 def release(network: Path, weights: Path, *, origin: dict[str, str], matches: Sequence[Match]) -> Iterator[MatchResult]:
-    """Play matches with the weights in 16 bits, then write these and, beside them, the card (`.json`).
+    """Play matches with the weights in 16 bits, then write the weights and the card (`.json`).
 
-    origin: entries of the card about how the network was made. Yields the results of the matches;
-    nothing is written before the last one. Raises `ValueError` or `OSError`, before the first one,
-    for a network that is too large or matches that cannot be played.
+    origin: entries of the card about the origin of the network. Yields the results of the matches;
+    nothing is written before the last match ends. Raises `ValueError` or `OSError`, before the
+    first match, for a network that is too large or matches that cannot be played.
     """
     kind = _kind_of(network)
     tensors, about = read_weights(network, kind)
@@ -82,7 +85,7 @@ def release(network: Path, weights: Path, *, origin: dict[str, str], matches: Se
 
 
 def _kind_of(network: Path) -> str:
-    """The kind of a file of weights. Raises `CheckpointError` if no agent plays with it."""
+    """Return the kind of a weight file. Raises `CheckpointError` if no agent can use it."""
     for kind in KINDS[:-1]:
         try:
             read_weights(network, kind)
@@ -94,7 +97,7 @@ def _kind_of(network: Path) -> str:
 
 
 def _entry(result: MatchResult, match: Match) -> dict[str, Any]:
-    """The card's entry of a match. Files are named without their folders."""
+    """Return the card's entry of a match. Files are named without their folders."""
     low, high = result.interval
     return {
         "agent": result.agents[0],
@@ -110,7 +113,7 @@ def _entry(result: MatchResult, match: Match) -> dict[str, Any]:
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """The command line. argv: its arguments, by default those of the process."""
+    """Run the command line. argv: its arguments, by default those of the process."""
     parser = Parser(prog="python -m training.release", description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("network", type=Path, help="network file of a run")
     parser.add_argument("weights", type=Path, help="file to write; the card is written beside it, as .json")

@@ -14,12 +14,12 @@ from training.checkpoints import check_fits
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Samples:
-    """N positions with their training targets, each from the perspective of its side to move.
+    """N positions with their training targets, from the perspective of the side to move.
 
     own, opp, legal_moves: [N] uint64. policy: [N, A] float16, the improved policy of a search.
-    policy_mask: [N] bool, True for full searches, which alone train the policy. outcome: [N] int8,
-    +1, 0, -1. root_value: [N] float32, the search's value. final_own,
-    final_opp: [N] uint64, the discs of both sides at the end of the game.
+    policy_mask: [N] bool, True for full searches; only these train the policy. outcome: [N] int8,
+    +1, 0, -1. root_value: [N] float32, the value of the search. final_own, final_opp: [N] uint64,
+    the discs of both sides at the end of the game.
     """
 
     own: BitboardArray
@@ -37,7 +37,7 @@ class Samples:
 
     @classmethod
     def empty(cls, count: int, num_actions: int) -> Samples:
-        """Storage for `count` positions, filled with zeros."""
+        """Return storage for `count` positions, filled with zeros."""
         words = (np.zeros(count, dtype=np.uint64) for _ in range(5))
         own, opp, legal_moves, final_own, final_opp = words
         policy = np.zeros((count, num_actions), dtype=np.float16)
@@ -45,18 +45,18 @@ class Samples:
         return cls(own, opp, legal_moves, policy, mask, outcome, value, final_own, final_opp)
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """The arrays by name."""
+        """Return the arrays by name."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def take(self, rows: npt.NDArray[np.int64] | slice) -> Samples:
-        """The given rows."""
+        """Return the given rows."""
         return Samples(**{name: array[rows] for name, array in self.arrays().items()})
 
 
 class Replay:
-    """The last `capacity` positions, sampled uniformly.
+    """Buffer of the last `capacity` positions, sampled uniformly.
 
-    added: number of positions ever added.
+    added: number of positions ever added. Raises `ValueError` for a capacity below 1.
     """
 
     def __init__(self, capacity: int, num_actions: int) -> None:
@@ -68,7 +68,7 @@ class Replay:
 
     @property
     def size(self) -> int:
-        """The number of positions in the buffer."""
+        """Number of positions in the buffer."""
         return min(self.added, self.capacity)
 
     def add(self, samples: Samples) -> None:
@@ -80,17 +80,23 @@ class Replay:
         self.added += len(samples)
 
     def draw(self, count: int, rng: np.random.Generator) -> Samples:
-        """Positions drawn uniformly with replacement. Raises `ValueError` for an empty buffer."""
+        """Return positions drawn uniformly with replacement.
+
+        Raises `ValueError` for an empty buffer.
+        """
         if not self.size:
             raise ValueError("the replay buffer is empty")
         return self._samples.take(rng.integers(self.size, size=count))
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
-        """All positions, for a checkpoint."""
+        """Return all positions, for a checkpoint."""
         return self._samples.take(slice(0, self.size)).arrays()
 
     def restore(self, arrays: dict[str, npt.NDArray[Any]], added: int) -> None:
-        """Restore the result of `state`. Raises `ValueError` or `KeyError` for arrays that do not fit."""
+        """Restore the result of `state`.
+
+        Raises `ValueError` or `KeyError` for arrays that do not fit.
+        """
         filled = self._samples.take(slice(0, min(added, self.capacity))).arrays()
         for name, array in filled.items():
             check_fits(f"replay {name}", arrays[name], array)

@@ -1,8 +1,9 @@
-"""The part of a training run that all trainers share: command line, folder, checkpoints, metrics, evaluation.
+"""Training runs, independent of the trainer: command line, checkpoints, metrics, evaluation.
 
-A run has a folder with the network, a checkpoint to resume from, metrics (CSV and TensorBoard), and
-at the end a picture of the learning curve. Ctrl-C and termination signals stop it after the current
-step and a checkpoint; a resumed run ends with the same weights as an uninterrupted one.
+A run has a folder with the network, a checkpoint to resume from, metrics (CSV and TensorBoard) and,
+at the end, a picture of the learning curve. On Ctrl-C or a termination signal it finishes the
+current step, writes a checkpoint and stops; a resumed run ends with the same weights as an
+uninterrupted one.
 """
 
 from __future__ import annotations
@@ -43,58 +44,64 @@ BASELINES: Final[dict[int, tuple[str, ...]]] = {
 """Baseline opponents by board size, for the learning curve and the final table."""
 OPENING_PLIES: Final = {8: 8, 6: 4}
 CURVE_OPENINGS: Final = 50
-# Seeds of the evaluations, the same for all runs. As sequences they give other random numbers than
-# any seed of self-play.
+# Seeds of the evaluations, the same for all runs. Because they are sequences, their random numbers
+# differ from those of every self-play seed.
 CURVE_SEED: Final = (20_000, 1)
 FINAL_SEED: Final = (20_000, 2)
-# Checkpoints are spaced so that writing them takes at most one part in this many of the time.
+# Minimum time between two checkpoints, as a multiple of the time that writing one takes.
 _CHECKPOINT_SPACING: Final = 20
 # The settings that may change when a run is resumed.
 _RESUME_SETTINGS: Final = ("games", "keep_every")
-# The most networks in the tournament that a finished run suggests.
+# Maximum number of networks in the tournament that a finished run suggests.
 _LADDER_SIZE: Final = 6
 
 S = TypeVar("S", bound=RunSettings)
 
 
 class Learner(Protocol[S]):
-    """Anything that learns by self-play."""
+    """A model that learns by self-play, with its running games."""
 
     settings: S
 
     @property
     def games_done(self) -> int:
-        """Games finished since the start of the run."""
+        """Number of games finished since the start of the run."""
         ...
 
     @property
     def positions_done(self) -> int:
-        """Moves made since the start of the run."""
+        """Number of moves made since the start of the run."""
         ...
 
     @property
     def device_description(self) -> str:
-        """Device and precision of the network, for the user; empty if there is no choice."""
+        """Device and precision of the network, for the user; empty if they cannot be chosen."""
         ...
 
     def advance(self) -> None:
-        """Play and learn a little. Raises `TrainingDivergedError` if the weights or losses are no longer finite."""
+        """Play and learn for a short time.
+
+        Raises `TrainingDivergedError` if the weights or losses are no longer finite.
+        """
         ...
 
     def take_metrics(self) -> dict[str, float]:
-        """Means since the last call, by the names in `Trainer.metrics`."""
+        """Return means since the last call, by the names in `Trainer.metrics`."""
         ...
 
     def curve_agent(self) -> Agent:
-        """The current network as an agent, for the learning curve."""
+        """Return the current network as an agent, for the learning curve."""
         ...
 
     def final_agents(self) -> Sequence[Agent]:
-        """The current network as the agents that the final table shows."""
+        """Return the current network as the agents that are evaluated in the final table."""
         ...
 
     def save_network(self, path: Path) -> None:
-        """Write the network. Raises `TrainingDivergedError`, and writes nothing, if it is not finite."""
+        """Write the network.
+
+        Raises `TrainingDivergedError`, and writes nothing, if a weight is not finite.
+        """
         ...
 
     def save(self, path: Path) -> None:
@@ -107,14 +114,14 @@ L = TypeVar("L", bound=Learner[Any])
 
 @dataclass(frozen=True, slots=True)
 class Trainer(Generic[S, L]):
-    """The part of a training run that differs between trainers.
+    """Everything in a training run that depends on the trainer.
 
     name: of the module. presets: settings by name, the default first. new: creates a learner from
     settings and a device. load: reads a learner from a checkpoint; raises `CheckpointError` if it
     is missing, damaged or of another kind. metrics: names of the learner's own metrics.
-    network_file: name of the file that `save_network` writes. spec: agent spec of such a file.
-    final_openings: default number of openings per match of the final table. out_of_memory: errors
-    by which a device reports that its memory is full.
+    network_file: name of the file that `save_network` writes. spec: returns the agent spec of such
+    a file. final_openings: default number of openings per match of the final table. out_of_memory:
+    errors that a device raises when its memory is full.
     """
 
     name: str
@@ -130,7 +137,7 @@ class Trainer(Generic[S, L]):
 
 
 def run_trainer(trainer: Trainer[S, L], argv: Sequence[str] | None = None) -> None:
-    """The command line of a trainer. argv: its arguments, by default those of the process."""
+    """Run the command line of a trainer. argv: its arguments, by default those of the process."""
     arguments = _parse(trainer, argv)
     with ExitStack() as locks:
         with command(trainer.name, interrupted="interrupted before the run began"), _plain_memory_errors(trainer):
@@ -140,7 +147,7 @@ def run_trainer(trainer: Trainer[S, L], argv: Sequence[str] | None = None) -> No
 
 
 def _saved(trainer: Trainer[Any, Any], folder: Path) -> str:
-    """The part of an error message that says which files there are."""
+    """Return the part of an error message that names the files written so far."""
     weights, state = (folder / name for name in (trainer.network_file, CHECKPOINT_FILE))
     if state.exists():
         return f"the last weights and checkpoint are in {folder}"
@@ -149,7 +156,7 @@ def _saved(trainer: Trainer[Any, Any], folder: Path) -> str:
 
 @contextmanager
 def _plain_memory_errors(trainer: Trainer[Any, Any]) -> Iterator[None]:
-    """Raise `MemoryError` for what a device raises when its memory is full."""
+    """Raise `MemoryError` in place of the errors that a device raises when its memory is full."""
     try:
         yield
     except trainer.out_of_memory as error:
@@ -157,7 +164,10 @@ def _plain_memory_errors(trainer: Trainer[Any, Any]) -> Iterator[None]:
 
 
 def _parse(trainer: Trainer[S, L], argv: Sequence[str] | None) -> argparse.Namespace:
-    """Parse the command line; bad input ends the process with one line. The preset is parsed first: the help shows its settings."""
+    """Parse the command line; bad input ends the process with one line.
+
+    The preset is parsed first, because the help shows its settings.
+    """
     default, names = next(iter(trainer.presets)), ", ".join(trainer.presets)
     prog = f"python -m training.{trainer.name}"
     preset_help = f"Settings to start from, one of {names}; further options override single settings (default: {default})"
@@ -207,8 +217,8 @@ def _parse(trainer: Trainer[S, L], argv: Sequence[str] | None) -> argparse.Names
 def _prepare(trainer: Trainer[S, L], arguments: argparse.Namespace, *, locks: ExitStack) -> tuple[L, Path]:
     """Create or load the learner, and lock the folder of the run.
 
-    Raises `ValueError`, `CheckpointError` or `OSError` for arguments that no run can use, or if
-    another run has the folder.
+    Raises `ValueError`, `CheckpointError` or `OSError` for invalid arguments, and `ValueError` if
+    another run is using the folder.
     """
     backend.num_threads()  # raises for a wrong environment variable, before anything is written
     default = next(iter(trainer.presets))
@@ -251,7 +261,10 @@ def _lock(folder: Path, locks: ExitStack) -> None:
 
 
 def change_settings(learner: Learner[Any], **changes: int) -> None:
-    """Change settings of a run that is resumed. Raises `ValueError` for a number of games that the run has passed already."""
+    """Change settings of a run that is resumed.
+
+    Raises `ValueError` for a number of games smaller than the run has already played.
+    """
     settings = replace(learner.settings, **changes)
     settings.check()
     if "games" in changes and settings.games < learner.games_done:
@@ -260,7 +273,7 @@ def change_settings(learner: Learner[Any], **changes: int) -> None:
 
 
 def new_folder(parent: Path, name: str) -> Path:
-    """Create a folder of this name, or of the name with a number if it exists."""
+    """Create a folder with this name, or with a number appended if it exists."""
     parent.mkdir(parents=True, exist_ok=True)
     number = 1
     while True:
@@ -274,19 +287,22 @@ def new_folder(parent: Path, name: str) -> Path:
 
 
 def baseline_openings(count: int, board_size: int, *, seed: Sequence[int]) -> list[Position]:
-    """Openings of random plies, the same ones at every call."""
+    """Return openings of random plies; they depend only on the arguments."""
     rng = np.random.default_rng(seed)
     return list(random_openings(count, OPENING_PLIES[board_size], rng=rng, board_size=board_size))
 
 
 def metric_names(trainer: Trainer[Any, Any], board_size: int) -> tuple[str, ...]:
-    """The columns of `metrics.csv` after the games: positions, mean score, score against each baseline, the learner's own metrics."""
+    """Return the columns of `metrics.csv` after the games.
+
+    They are: positions, mean score, score against each baseline, and the learner's own metrics.
+    """
     return ("positions", "score", *(f"score {spec}" for spec in BASELINES[board_size]), *trainer.metrics)
 
 
 @dataclass(slots=True)
 class _Run(Generic[S, L]):
-    """One run in its folder."""
+    """A run in its folder."""
 
     trainer: Trainer[S, L]
     learner: L
@@ -294,7 +310,10 @@ class _Run(Generic[S, L]):
     arguments: argparse.Namespace
 
     def go(self) -> None:
-        """Train, evaluate, and print the results. Raises `SystemExit` if a signal stops the training."""
+        """Train, evaluate, and print the results.
+
+        Raises `SystemExit` if a signal stops the training.
+        """
         settings, started = self.learner.settings, time.monotonic()
         print(f"Training to {settings.games} games in {self.folder} (Ctrl-C stops and keeps the network)", flush=True)
         if self.learner.device_description:
@@ -312,7 +331,7 @@ class _Run(Generic[S, L]):
         print(f"  {python_command('tensorboard.main', '--logdir', str(self.folder.parent))}")
 
     def _evaluations(self) -> Iterator[tuple[str, ...]]:
-        """Commands that evaluate the network: module and arguments."""
+        """Yield commands that evaluate the network, each as module and arguments."""
         settings = self.learner.settings
         board = () if settings.board_size == 8 else ("--board-size", str(settings.board_size))
         spec = self.trainer.spec(self.folder / self.trainer.network_file, settings)
@@ -326,12 +345,13 @@ class _Run(Generic[S, L]):
 
 
 def train(trainer: Trainer[S, L], learner: L, *, folder: Path, checkpoint_seconds: float = 30.0) -> bool:
-    """Learn until the games of the settings are done, with a progress line, metrics, checkpoints and kept networks in `folder`.
+    """Train until the number of games is reached, and return True if it is.
 
-    Returns whether they are done: False after Ctrl-C or a termination signal, which take effect
-    after the current step and a checkpoint. The weights do not depend on how often the training is
-    stopped and resumed. Raises `TrainingDivergedError` if it diverges and `OSError` if a file
-    cannot be written; the last good checkpoint stays.
+    Shows a progress line, and writes metrics, checkpoints and kept networks to `folder`. Returns
+    False after Ctrl-C or a termination signal, which take effect after the current step and a
+    checkpoint. The weights do not depend on how often the training is stopped and resumed. Raises
+    `TrainingDivergedError` if the training diverges and `OSError` if a file cannot be written; the
+    last good checkpoint stays.
     """
     settings = learner.settings
     baselines = [make_agent(spec) for spec in BASELINES[settings.board_size]]
@@ -373,30 +393,33 @@ def train(trainer: Trainer[S, L], learner: L, *, folder: Path, checkpoint_second
 
 
 def _passes(interval: int, before: int, after: int) -> bool:
-    """Return True if a multiple of the interval lies between two numbers of games; never for an interval of 0."""
+    """Return True if a multiple of the interval is in (before, after]; never for interval 0."""
     return interval > 0 and after // interval > before // interval
 
 
 def kept_network_name(trainer: Trainer[Any, Any], games: int) -> str:
-    """The file name of the network that is kept after a number of games; names sort by games."""
+    """Return the file name of the network kept after a number of games; names sort by games."""
     path = Path(trainer.network_file)
     return f"{path.stem}-{games:09}{path.suffix}"
 
 
 def kept_networks(trainer: Trainer[Any, Any], folder: Path) -> list[Path]:
-    """The files of the networks that a run has kept, the earliest first."""
+    """Return the files of the networks that a run has kept, the earliest first."""
     path = Path(trainer.network_file)
     return sorted(folder.glob(f"{path.stem}-{'[0-9]' * 9}{path.suffix}"))
 
 
 def save_run(trainer: Trainer[S, L], learner: L, *, folder: Path) -> None:
-    """Write the network and the checkpoint of a run. Raises `TrainingDivergedError`, and writes nothing, if it has diverged."""
+    """Write the network and the checkpoint of a run.
+
+    Raises `TrainingDivergedError`, and writes nothing, if the training has diverged.
+    """
     learner.save_network(folder / trainer.network_file)
     learner.save(folder / CHECKPOINT_FILE)
 
 
 def evaluate(learner: Learner[Any], num_openings: int) -> list[MatchResult]:
-    """The matches of the final agents against the baselines."""
+    """Play the matches of the final agents against the baselines."""
     size = learner.settings.board_size
     openings = baseline_openings(num_openings, size, seed=FINAL_SEED)
     pairs = [(agent, make_agent(spec)) for agent in learner.final_agents() for spec in BASELINES[size]]
@@ -409,14 +432,14 @@ def evaluate(learner: Learner[Any], num_openings: int) -> list[MatchResult]:
 
 
 class _Rate:
-    """Positions per second over the last seconds, evaluations and checkpoints included."""
+    """Positions per second since the last update, evaluations and checkpoints included."""
 
     def __init__(self, positions: int) -> None:
         self.per_second = 0.0
         self._time, self._positions = time.monotonic(), positions
 
     def update(self, positions: int) -> bool:
-        """Return True, and set the new rate, if at least a second has passed since the last one."""
+        """Set the new rate and return True if at least one second has passed since the last one."""
         elapsed = time.monotonic() - self._time
         if elapsed < 1:
             return False
@@ -426,10 +449,10 @@ class _Rate:
 
 
 class StopSignals:
-    """Context manager that records Ctrl-C and termination signals instead of interrupting a step; the second signal interrupts.
+    """Context manager that records Ctrl-C and termination signals instead of interrupting a step.
 
-    Outside the main thread, where Python does not allow signal handlers, it records nothing and the
-    signals keep their effect.
+    A second signal raises `KeyboardInterrupt`. Outside the main thread, where Python does not allow
+    signal handlers, nothing is recorded and the signals keep their effect.
     """
 
     def __init__(self) -> None:
@@ -449,7 +472,7 @@ class StopSignals:
 
     def __exit__(self, *_: object) -> None:
         for number, handler in self._previous.items():
-            # None: a handler that was not set from Python, and that Python cannot set again.
+            # None: the handler was not set from Python, which cannot restore it.
             signal.signal(number, signal.SIG_DFL if handler is None else handler)
 
     def _record(self, _number: int, _frame: FrameType | None) -> None:

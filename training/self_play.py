@@ -1,8 +1,7 @@
-"""Batched self-play games of a search, for AlphaZero.
+"""Batched self-play games with search, for AlphaZero.
 
 Each call of the network evaluates leaves of all games. A game whose search has ended plays its move
-and begins the next search at once, whether the other searches have ended or not, so batches are
-always full.
+and begins the next search at once, without waiting for the other games, so batches are always full.
 """
 
 from __future__ import annotations
@@ -22,17 +21,17 @@ from training.replay import Samples
 
 _SEARCH: Final = "search."
 _BATCH_ARRAYS: Final = ("own", "opp", "side_to_move")
-# Records of each game by ply.
+# Arrays that are recorded at each ply of a game.
 _HISTORY: Final = ("own", "opp", "legal_moves", "side", "policy", "policy_mask", "root_value")
 
 
 @dataclass(frozen=True, slots=True)
 class SearchPlan:
-    """Lengths of searches: playout-cap randomization (Wu 2019).
+    """Budgets of searches with playout cap randomization (Wu 2019).
 
     full, quick: simulations of a full and of a quick search. full_share: probability of a full
-    search. Values need many games, policies
-    need deep searches: only full searches give policy targets.
+    search. Learning values needs many games, learning policies needs deep searches; only full
+    searches give policy targets.
     """
 
     full: int
@@ -41,7 +40,10 @@ class SearchPlan:
 
 
 class SelfPlay:
-    """Self-play games. The first games begin at different stages, by random moves, so that all stages are always present.
+    """Self-play games that search for their moves.
+
+    The first games begin with different numbers of random moves, so that all stages of the game are
+    always present.
 
     In some games one side is greedy: it maximizes flips instead of searching. Players that only
     meet themselves learn to hold few discs, which is strong, and forget about wipe-outs, because no
@@ -62,10 +64,10 @@ class SelfPlay:
     ) -> None:
         """Start the games.
 
-        search: settings of the searches, with the maximum number of simulations. random_plies: a
+        search: settings of the searches, with the maximum number of simulations. random_plies: each
         game begins with 0 to `random_plies` random moves. greedy_share: probability that one side
-        of a game, Black and White alike, is greedy; only the positions of the other side become
-        samples.
+        of a game, Black or White equally often, is greedy; only the positions of the other side
+        become samples.
         """
         self._random_plies = random_plies
         self._greedy_share = greedy_share
@@ -91,7 +93,10 @@ class SelfPlay:
         self._begin(np.arange(num_games), np.arange(num_games) * self._longest // num_games, rng)
 
     def _begin(self, rows: npt.NDArray[np.int64], plies: npt.NDArray[np.int64], rng: np.random.Generator) -> None:
-        """Start games in some rows. plies: number of random moves of each; where they would end the game, it starts without them."""
+        """Start games in some rows.
+
+        plies: number of random moves of each; if they would end the game, it starts without them.
+        """
         games = PositionBatch.start(len(rows), self._games.board_size)
         for ply in range(int(plies.max(initial=0))):
             moving = np.flatnonzero((plies > ply) & ~games.is_over)
@@ -107,7 +112,7 @@ class SelfPlay:
         self._games.reset(over)
 
     def _play_greedily(self, rows: npt.NDArray[np.int64], rng: np.random.Generator) -> None:
-        """Play the moves of greedy sides, until the other side is to move or the game is over."""
+        """Play the moves of greedy sides until the other side is to move or the game is over."""
         games = self._games
         while True:
             rows = rows[(games.side_to_move[rows] == self._greedy_side[rows]) & ~games.is_over[rows]]
@@ -118,7 +123,7 @@ class SelfPlay:
     def advance(self, evaluator: Evaluator, plan: SearchPlan, *, rng: np.random.Generator) -> Samples:
         """Advance all searches by one call of the evaluator, and play the moves of those that end.
 
-        Returns the samples of the games that end: their searched positions.
+        Returns the samples of the games that end: the positions that were searched.
         """
         self._begin_searches(self._searches.idle, plan, rng)
         rows = self._searches.advance(evaluator, rng)
@@ -147,7 +152,7 @@ class SelfPlay:
         self._searches.begin(rows, positions, simulations=np.where(full_mask, plan.full, plan.quick))
 
     def _samples(self, ended: npt.NDArray[np.int64]) -> Samples:
-        """The samples of finished games, each from the view of the side to move."""
+        """Return the samples of finished games, each from the perspective of the side to move."""
         games = self._games
         lengths = self._length[ended]
         entry, ply = np.nonzero(np.arange(self._longest) < lengths[:, None])
@@ -164,13 +169,16 @@ class SelfPlay:
         )
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
-        """The running games and searches, for a checkpoint."""
+        """Return the running games and searches, for a checkpoint."""
         games = {name: getattr(self._games, name) for name in _BATCH_ARRAYS}
         searches = {f"{_SEARCH}{name}": array for name, array in self._searches.state().items()}
         return {**self._history_arrays(), **searches, **games, "length": self._length, "greedy_side": self._greedy_side}
 
     def restore(self, arrays: dict[str, npt.NDArray[Any]]) -> None:
-        """Restore the arrays of `state`. Raises `ValueError` or `KeyError` for arrays that do not fit."""
+        """Restore the result of `state`.
+
+        Raises `ValueError` or `KeyError` for arrays that do not fit.
+        """
         rooms = {name: array for name, array in self.state().items() if not name.startswith(_SEARCH)}
         for name, room in rooms.items():
             if arrays[name].shape != room.shape or arrays[name].dtype != room.dtype:

@@ -1,4 +1,7 @@
-"""Settings of training runs: a frozen dataclass per trainer, whose fields are options of its command line."""
+"""Settings of training runs: one frozen dataclass per trainer.
+
+The fields of the dataclass are the options of the trainer's command line.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from typing import Any, Literal, Protocol, get_args, get_origin, get_type_hints
 
 
 class RunSettings(Protocol):
-    """The fields that the settings of all trainers have."""
+    """Fields that the settings of all trainers have."""
 
     @property
     def games(self) -> int:
@@ -28,16 +31,16 @@ class RunSettings(Protocol):
 
     @property
     def evaluate_every(self) -> int:
-        """Games between two evaluations."""
+        """Number of games between two evaluations."""
         ...
 
     @property
     def keep_every(self) -> int:
-        """Games between two networks that are kept; 0 to keep none."""
+        """Number of games between two networks that are kept; 0 keeps none."""
         ...
 
     def check(self) -> None:
-        """Raise `ValueError`, with the setting's name, for a value that no run can use."""
+        """Raise `ValueError`, with the name of the setting, for an invalid value."""
         ...
 
 
@@ -50,10 +53,10 @@ def check_settings(
     fractions: Sequence[str] = (),
     max_random_plies: int,
 ) -> None:
-    """Raise `ValueError`, with the setting's name, for a type or value that no run can use.
+    """Raise `ValueError`, with the name of the setting, for an invalid type or value.
 
-    The fields of `RunSettings`, seed and random_plies are checked in any case; the other arguments
-    name further fields.
+    The fields of `RunSettings`, seed and random_plies are always checked; the other arguments name
+    further fields.
     """
     for name, kind in get_type_hints(type(settings)).items():
         _check_type(name, getattr(settings, name), kind)
@@ -76,7 +79,10 @@ def check_settings(
 
 
 def _check_type(name: str, value: Any, kind: Any) -> None:
-    """Raise `ValueError` unless the value is of the annotated type: int, float, or one of the values of a Literal."""
+    """Raise `ValueError` unless the value has the annotated type.
+
+    kind: int, float or a Literal.
+    """
     if get_origin(kind) is Literal:
         if not any(value == choice and type(value) is type(choice) for choice in get_args(kind)):
             raise ValueError(f"{name} {value!r}: expected one of {', '.join(map(str, get_args(kind)))}")
@@ -107,12 +113,12 @@ def add_settings(parser: argparse.ArgumentParser, defaults: Any, *, title: str) 
 
 
 def given_settings(arguments: argparse.Namespace, kind: type) -> dict[str, Any]:
-    """The settings that the command line gave, by field name. kind: the settings dataclass."""
+    """Return the settings given on the command line by field name. kind: the settings dataclass."""
     return {field.name: getattr(arguments, field.name) for field in fields(kind) if hasattr(arguments, field.name)}
 
 
 def _field_docstrings(kind: type) -> dict[str, str]:
-    """The docstrings below the fields of a class, by field name, each in one line."""
+    """Return the docstrings below the fields of a class, by field name, each as one line."""
     (definition,) = ast.parse(textwrap.dedent(inspect.getsource(kind))).body
     assert isinstance(definition, ast.ClassDef)
     texts = {}

@@ -1,6 +1,6 @@
-"""The compiled loops of `training.td_ntuple`: one move in each of many games, and the updates of the weights.
+"""Compiled loops of `training.td_ntuple`: batched moves, and the updates of the weights.
 
-Boards are the squares of a board size on the 8x8 board, see `agents.board`.
+A bitboard holds the squares of its board size on the 8x8 board, see `agents.board`.
 """
 
 from __future__ import annotations
@@ -20,8 +20,7 @@ from othello_env.bitboard import BitboardArray
 from othello_env.compiled import Int, Real, Square, Word, inlined, kernel, lowest_square, place, popcount
 from othello_env.position import BLACK
 
-# Values of finished games are clipped to this before atanh, which gives the sum of weights that
-# stands for them.
+# Values of finished games are clipped to this before atanh, which turns them into a sum of weights.
 _HIGHEST_VALUE: Final = 0.999
 
 _MOST_MOVES: Final = 64
@@ -35,13 +34,12 @@ NUM_COLUMNS: Final = 4
 
 
 class Games(NamedTuple):
-    """G running games of a network against itself.
+    """G running self-play games of a network.
 
-    own, opp: [G] uint64, side: [G] uint8: the positions. random_words: [G] uint64, not 0, states of
-    the random number generators.
-    random_plies: [G] int64, number of random moves that are still to come. greedy_side: [G] uint8,
-    the side that maximizes flips, or `NOBODY`. previous: [G, K] int32, the indices of the last
-    afterstate; previous_side: [G] uint8, the side that made it;
+    own, opp: [G] uint64 and side: [G] uint8, the positions. random_words: [G] uint64, not 0, states
+    of the random number generators. random_plies: [G] int64, number of random moves still to be
+    played. greedy_side: [G] uint8, the side that maximizes flips, or `NOBODY`. previous: [G, K]
+    int32, the indices of the last afterstate. previous_side: [G] uint8, the side that made it.
     has_previous: [G] bool.
     """
 
@@ -57,13 +55,12 @@ class Games(NamedTuple):
 
 
 class TDParams(NamedTuple):
-    """The settings of self-play.
+    """Settings of self-play.
 
     patterns: the look-ups of the network. margin_share: see `agents.board.mixed_result`. epsilon:
-    probability of a random move.
-    most_random_plies: a game begins with 0 to `most_random_plies` random moves. greedy_share:
-    probability that one side of a game, Black and White alike, is greedy. start_own, start_opp: the
-    start position.
+    probability of a random move. most_random_plies: each game begins with 0 to `most_random_plies`
+    random moves. greedy_share: probability that one side of a game, Black or White equally often,
+    is greedy. start_own, start_opp: the start position.
     """
 
     patterns: Patterns
@@ -76,10 +73,11 @@ class TDParams(NamedTuple):
 
 
 class Updates(NamedTuple):
-    """The updates that one move in each of G games gives: of the afterstate before it, and of the final one where the game ends.
+    """Updates from one move in each of G games.
 
-    indices: [G, 2, K] int32, of the weights. errors: [G, 2] float64, target minus value, times the
-    derivative of tanh; 0 for no update. ended: [G] bool, whether the move ended the game.
+    There are two per game: of the afterstate before the move, and of the final afterstate if the
+    game ends. indices: [G, 2, K] int32, of the weights. errors: [G, 2] float64, target minus value,
+    times the derivative of tanh; 0 for no update. ended: [G] bool, True if the move ended the game.
     """
 
     indices: npt.NDArray[np.int32]
@@ -89,7 +87,10 @@ class Updates(NamedTuple):
 
 @kernel
 def play(games: Games, weights: npt.NDArray[np.float32], params: TDParams, updates: Updates) -> None:
-    """Play one move in each game and write the updates; games that end begin again. weights: [W]."""
+    """Play one move in each game and write the updates; a game that ends is started again.
+
+    weights: [W].
+    """
     patterns = params.patterns
     board = patterns.geometry.full
     own, opp, side, previous, previous_side = games.own, games.opp, games.side, games.previous, games.previous_side
@@ -165,7 +166,7 @@ def play(games: Games, weights: npt.NDArray[np.float32], params: TDParams, updat
 
 @inlined
 def _most_flips(own: Word, opp: Word, squares: npt.NDArray[np.int64]) -> Int:
-    """The index of the move that flips the most discs; the first one of several."""
+    """Return the index of the move that flips the most discs; the first one if several do."""
     best, most = np.int64(0), np.int64(0)
     for number in range(len(squares)):
         num_flipped = popcount(flips_at(own, opp, squares[number]))
@@ -178,7 +179,10 @@ def _most_flips(own: Word, opp: Word, squares: npt.NDArray[np.int64]) -> Int:
 def _one_ply_sum(
     own: Word, opp: Word, square: Square, params: TDParams, weights: npt.NDArray[np.float32], here: Indices, after: Indices
 ) -> Real:
-    """The sum of weights of an afterstate; of a finished game the sum whose tanh is its value. here: indices before the move."""
+    """Return the sum of weights of an afterstate.
+
+    For a finished game, returns the sum whose tanh is its value. here: indices before the move.
+    """
     board = params.patterns.geometry.full
     flipped = flips_at(own, opp, square)
     after_opp, after_own = place(own, opp, ONE << np.uint64(square), flipped)
@@ -193,13 +197,13 @@ def _one_ply_sum(
 
 @kernel
 def _error(target: float, value: float) -> float:
-    """The TD error, times the derivative of tanh."""
+    """Return the TD error times the derivative of tanh."""
     return (target - value) * (1 - value * value)
 
 
 @inlined
 def _mirrored_weight(weight: Int, mirrored: npt.NDArray[np.int32]) -> Int:
-    """The weight of the mirrored pattern in the same stage. mirrored: see `learn`."""
+    """Return the weight of the mirrored pattern in the same stage. mirrored: see `learn`."""
     stage = weight // len(mirrored) * len(mirrored)
     return np.int64(stage + mirrored[weight - stage])
 
@@ -213,13 +217,13 @@ def learn(
     mirrored: npt.NDArray[np.int32],
     step_size: float,
 ) -> None:
-    """Update the weights by temporal coherence. A weight that several games look up is updated by their mean error.
+    """Update the weights with the step sizes of temporal coherence.
 
-    indices, errors: of `Updates`, without the padding of the indices. memory: [W, NUM_COLUMNS], for
-    each weight the sum of its errors, the sum of their absolute values, and scratch space.
-    mirrored: [W / stages], for each weight of a stage the weight of the mirrored pattern; a pair
-    shares the memory of the one with the lower index. step_size: of a weight whose errors all have
-    one sign.
+    A weight that several games look up is updated by their mean error. indices, errors: of
+    `Updates`, without the padding of the indices. memory: [W, NUM_COLUMNS], for each weight the sum
+    of its errors, the sum of their absolute values, and scratch space. mirrored: [W / stages], for
+    each weight of a stage the weight of the mirrored pattern; a pair uses the memory of the one
+    with the lower index. step_size: of a weight whose errors all have the same sign.
     """
     for game in range(len(errors)):
         for update in range(2):
@@ -264,11 +268,11 @@ def play_and_learn(
     mirrored: npt.NDArray[np.int32],
     step_size: float,
 ) -> None:
-    """Play `num_plies` moves in all games and update the weights after each; see `play` and `learn`.
+    """Play `num_plies` moves in all games and update the weights after each.
 
-    totals: [3], to which are added: the number of games that ended, the sum of the absolute errors,
-    and the number of errors.
-    num_lookups: number of look-ups without padding.
+    See `play` and `learn`. totals: [3], to which are added the number of games that ended, the sum
+    of the absolute errors, and the number of errors. num_lookups: number of look-ups without
+    padding.
     """
     num_games = len(games.own)
     indices = np.empty((num_games, 2, len(params.patterns.empty_indices)), dtype=np.int32)

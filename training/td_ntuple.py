@@ -3,12 +3,12 @@
 The value of an afterstate (the position after a move, before the reply), from the perspective of
 the player who made the move, is tanh(s), where s is the sum of the weights that its tuples look up.
 Both players choose the move with the highest value, and with probability epsilon a random one.
-After each move, the value of the previous afterstate is updated towards the value of the best
-move: towards its negative if the other player made the previous move, and towards the value itself
-if the same player moved again after a pass. The target is the best move's value even when a random
-move is played. The last afterstate is updated towards the game's result, a weighted mean of the
-outcome and the disc difference; without the disc difference all won positions look alike, and weak
-opponents come back into the game.
+After each move, the value of the previous afterstate is updated towards the value of the best move:
+towards its negative if the other player made the previous move, and towards the value itself if the
+same player moved again after a pass. The target is the best move's value even when a random move is
+played. The last afterstate is updated towards the result of the game, a weighted mean of the
+outcome and the disc difference; without the disc difference all won positions look alike, and the
+network gives its lead away against weak opponents.
 
 In a fraction of the games one player is greedy (maximizes flips). Players that learn only from each
 other come to hold few discs, which is strong, and forget that a player can lose all of them,
@@ -22,8 +22,8 @@ is updated by the mean of their updates. Mirror images of a pattern share one we
 a run all step sizes are annealed to 0, which averages out the noise of the last games.
 
 Several networks are trained in parallel, each on its own games and in its own thread, and the
-result is the mean of their weights. Because a value is a sum of weights, this network's sum is the
-mean of theirs: it plays better than each of them at the same cost.
+result is the mean of their weights. Because a value is a sum of weights, the sum of this network is
+the mean of their sums: it plays better than each of them at the same cost.
 """
 
 from __future__ import annotations
@@ -74,34 +74,41 @@ class Settings:
     games: int = 400_000
     """Number of self-play games."""
     seed: int = 0
-    """Seed of all random numbers; the same seed and settings give the same weights."""
+    """Seed of all random numbers; the same settings give the same weights."""
     board_size: Literal[6, 8] = 8
     """Width and height of the board, in squares."""
     num_stages: int = 6
     """Number of stages of the game, by number of discs, that have separate weights."""
     ensemble_size: int = 2
-    """Number of networks trained in parallel, each in its own thread; the result is the mean of their weights."""
+    """Number of networks trained in parallel, each in its own thread; the result is the mean of
+    their weights."""
     num_envs: int = 256
     """Number of games that each network plays at the same time."""
     margin_share: float = 0.8
-    """Weight of the disc difference in the result of a game, from 0 to 1; the rest is win, draw or loss."""
+    """Weight of the disc difference in the result of a game, from 0 to 1; the rest is win, draw or
+    loss."""
     random_plies: int = 8
-    """Maximum number of random plies at the start of a game; each game draws a number from 0 to this one."""
+    """Maximum number of random plies at the start of a game; each game draws from 0 to this
+    many."""
     greedy_share: float = 0.1
-    """Fraction of games in which one player is greedy (maximizes flips), so that the network learns to avoid wipe-outs."""
+    """Fraction of games in which one player is greedy (maximizes flips), so that the network learns
+    to avoid wipe-outs."""
     step_size: float = 6.0
-    """Initial step size of a weight, divided by the number of look-ups per position; temporal coherence reduces it."""
+    """Initial step size of a weight, divided by the number of look-ups per position; temporal
+    coherence reduces it."""
     annealing_fraction: float = 0.5
     """Fraction of the run, at its end, over which the step sizes fall linearly to 0."""
     epsilon: float = 0.1
-    """Probability of a random move. The learning target is the value of the best move in any case."""
+    """Probability that a move is random; the learning target is always the value of the best
+    move."""
     evaluate_every: int = 40_000
     """Number of games between two evaluations against the baselines."""
     keep_every: int = 0
-    """Number of games between two networks that are kept in files of their own, for tournaments; 0 keeps only the last network."""
+    """Number of games between two networks that are kept in files of their own, for tournaments; 0
+    keeps only the last network."""
 
     def check(self) -> None:
-        """Raise `ValueError`, with the setting's name, for a value that no run can use."""
+        """Raise `ValueError`, with the name of the setting, for an invalid value."""
         check_settings(
             self,
             at_least_one=("ensemble_size", "num_envs", "num_stages"),
@@ -121,7 +128,7 @@ PRESETS: Final = {
 
 
 class Member:
-    """A network of the ensemble, with its step sizes and games.
+    """Network of the ensemble, with its step sizes and games.
 
     weights: [num_stages, stage_stride] float32, for each stage its weights and a last one that is
     always 0. memory: see `td_kernel.learn`.
@@ -137,7 +144,7 @@ class Member:
             side=np.full(num_games, BLACK, dtype=np.uint8),
             random_words=rng.integers(1, 1 << 63, size=num_games, dtype=np.uint64),
             # Different numbers of random plies in the first games, so that games of all stages are
-            # running at any time.
+            # always running.
             random_plies=np.arange(num_games) * (settings.board_size**2 - 4) // num_games,
             greedy_side=np.full(num_games, NOBODY, dtype=np.uint8),
             previous=np.zeros((num_games, width), dtype=np.int32),
@@ -146,11 +153,14 @@ class Member:
         )
 
     def state(self) -> Arrays:
-        """The arrays of a checkpoint."""
+        """Return the arrays for a checkpoint."""
         return {"weights": self.weights, "errors": self.memory[:, [ERRORS, ABSOLUTE_ERRORS]], **self.games._asdict()}
 
     def restore(self, arrays: Arrays, patterns: Patterns) -> None:
-        """Restore the result of `state`. Raises `ValueError` or `KeyError` for arrays that do not fit."""
+        """Restore the result of `state`.
+
+        Raises `ValueError` or `KeyError` for arrays that do not fit.
+        """
         state = self.state()
         for name, array in state.items():
             check_fits(name, arrays[name], array)
@@ -175,7 +185,7 @@ class Member:
 
 
 class Learner:
-    """The ensemble of networks that are trained: everything that a checkpoint holds."""
+    """Ensemble of networks with their games: everything that a checkpoint holds."""
 
     def __init__(self, settings: Settings, device: Device = "cpu") -> None:
         """Raises `ValueError` for a GPU: a few table look-ups per position do not keep one busy."""
@@ -196,7 +206,10 @@ class Learner:
         self.members = [Member(settings, self.patterns, discs, rng) for rng in rngs]
 
     def network(self) -> NTupleNetwork:
-        """The mean of the ensemble. Raises `TrainingDivergedError` if a weight is not finite."""
+        """Return the mean of the ensemble.
+
+        Raises `TrainingDivergedError` if a weight is not finite.
+        """
         mean = np.stack([member.weights for member in self.members]).mean(axis=0, dtype=np.float64).astype(np.float32)
         try:
             return NTupleNetwork(self.layout, mean[:, :-1].ravel())
@@ -213,7 +226,7 @@ class Learner:
         self.play(_PLIES_PER_ADVANCE)
 
     def play(self, num_plies: int) -> None:
-        """Play a number of plies in all games, learn from each, and start a new game where one ends."""
+        """Play plies in all games and learn from each; a game that ends is started again."""
         settings = self.settings
         remaining = max(0.0, 1 - self.games_done / settings.games)
         annealing = min(1.0, remaining / settings.annealing_fraction) if settings.annealing_fraction else 1.0
@@ -239,11 +252,11 @@ class Learner:
         return {"mean_absolute_error": float(error_sum / max(1, num_errors))}
 
     def curve_agent(self) -> Agent:
-        """The agent that looks one move ahead."""
+        """Return the agent that looks one move ahead."""
         return ntuple_agent(self.network())
 
     def final_agents(self) -> Sequence[Agent]:
-        """The agent that looks one move ahead."""
+        """Return the agent of `curve_agent`, as the only one."""
         return (self.curve_agent(),)
 
     def save_network(self, path: Path) -> None:
@@ -267,7 +280,7 @@ class Learner:
         """Read a checkpoint.
 
         Raises `CheckpointError` if the file is missing, damaged or of another kind, `ValueError`
-        for a device that does not fit.
+        for a device that is not supported.
         """
         _check_device(device)
         with checkpoint(path, CHECKPOINT_KIND) as (parts, about):
@@ -306,7 +319,7 @@ TRAINER: Final = Trainer(
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """The command line. argv: its arguments, by default those of the process."""
+    """Run the command line. argv: its arguments, by default those of the process."""
     run_trainer(TRAINER, argv)
 
 

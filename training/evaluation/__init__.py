@@ -1,1 +1,1 @@
-"""Matches and what comes of them. No PyTorch in here."""
+"""Matches, tournaments, ratings and reports. This package does not import PyTorch."""

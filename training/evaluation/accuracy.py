@@ -1,10 +1,10 @@
-"""Endgame accuracy of agents and of games, measured with the exact solver, by the number of empty squares.
+"""Endgame accuracy of agents and of games, measured with the exact solver.
 
 `python -m training.evaluation.accuracy SPEC [SPEC ...] --positions 1000 --max-empties 14`
 
-Two figures for each band of empties: the share of moves that keep the outcome of perfect play (win,
-draw or loss), and the mean number of discs that a move loses. Only moves with an alternative count:
-a forced move cannot be wrong. Needs numba (extra `[fast]`).
+Two figures are given for each band of empty squares: the share of moves that keep the outcome of
+perfect play (win, draw or loss), and the mean number of discs that a move loses. Only moves with an
+alternative count: a forced move cannot be wrong. Needs numba (extra `[fast]`).
 """
 
 from __future__ import annotations
@@ -38,30 +38,29 @@ if TYPE_CHECKING:
 
 Band = tuple[int, int]
 ProgressCallback = Callable[[int, int], object]
-"""Called with the number of moves that are judged and the number of all moves."""
+"""Called with the number of moves judged so far and the total number of moves."""
 
 BANDS: Final[tuple[Band, ...]] = ((1, 4), (5, 8), (9, 12), (13, 16), (17, 20))
-# From 20 empties on a position takes seconds. With one empty square there is never a choice.
+# With 20 empties or more a position takes seconds. With one empty square there is never a choice.
 EMPTIES: Final = (2, 20)
 
-# Batch size of the questions to an agent.
+# Number of positions in each call of an agent.
 _BATCH_SIZE: Final = 256
-# Number of batches of games without a position of the wanted kind after which none is taken to
-# exist.
+# The search for positions is given up after this number of batches of games.
 _TRIES: Final = 100
-# The smallest possible loss where the board is full at the end.
+# Smallest possible loss, in discs, in a game that ends with a full board.
 _SMALLEST_LOSS: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
 class BandAccuracy:
-    """Accuracy of the moves that were made with `low` to `high` empty squares on the board, both included.
+    """Accuracy of the moves made with `low` to `high` empty squares, both included.
 
     moves: number of moves with an alternative. outcomes_kept: number of them that kept the win,
-    draw or loss of perfect play.
-    best_moves: number of them that kept its score. discs_lost: sum over the moves of the best score
-    minus the score of the move. The intervals are 95% intervals of the two shares and of the mean.
-    The moves of one game are one observation, and so are copies of a game or of a position.
+    draw or loss of perfect play. best_moves: number of them that kept the score of perfect play.
+    discs_lost: sum over the moves of the best score minus the score of the move. The intervals are
+    95% intervals of the two shares and of the mean. All moves of one game are one observation, and
+    copies of a game or of a position are the same observation.
     """
 
     low: int
@@ -76,7 +75,7 @@ class BandAccuracy:
 
     @property
     def outcome_kept_share(self) -> float:
-        """Share of the moves that kept the outcome; NaN without moves, as below."""
+        """Share of the moves that kept the outcome; NaN without moves, like the other means."""
         return self._mean(self.outcomes_kept)
 
     @property
@@ -95,7 +94,10 @@ class BandAccuracy:
 
 @dataclass(frozen=True, slots=True)
 class _Decision:
-    """Position with at least two legal moves. source: equal for all positions of one observation, which is a game or a position."""
+    """Position with at least two legal moves.
+
+    source: the observation that the position belongs to, a game or a position.
+    """
 
     position: Position
     source: Hashable
@@ -103,7 +105,7 @@ class _Decision:
 
 @dataclass(frozen=True, slots=True)
 class _Verdict:
-    """Exact scores of the best move and of the move made, from the view of the side that made it."""
+    """Exact scores of the best move and of the move made, for the side that made it."""
 
     decision: _Decision
     best: int
@@ -111,10 +113,10 @@ class _Verdict:
 
 
 def exact_solvers(scoring: Scoring = "empties_to_winner", *, threads: int | None = None) -> list[Solver]:
-    """Return solvers for the functions below, one per thread; by default as many as there are cores.
+    """Return solvers for `measure_accuracy` and `judge_games`, one per thread.
 
-    scoring: of the scores. The moves that keep the outcome are the same in both. Raises
-    `ImportError` without numba.
+    scoring: of the scores; the moves that keep the outcome are the same in both scorings. threads:
+    by default the number of cores. Raises `ImportError` without numba.
     """
     from agents.search.endgame import Solver  # late: it needs numba
 
@@ -126,11 +128,12 @@ def exact_solvers(scoring: Scoring = "empties_to_winner", *, threads: int | None
 def endgame_positions(
     num_positions: int, empties: Band, *, rng: np.random.Generator, player: Agent | None = None, epsilon: float = 0.1, board_size: int = 8
 ) -> PositionBatch:
-    """Return positions with at least two legal moves, each from its own game, all numbers of empties equally often.
+    """Return positions with at least two legal moves, each from its own game.
 
-    empties: smallest and largest number. player: plays both sides, with a random move instead of
-    its own with probability `epsilon`; by default all moves are random. Raises `ValueError` where
-    no such positions are found, `AgentError` where the player fails.
+    empties: smallest and largest number of empty squares; all numbers occur equally often. player:
+    plays both sides, with a random move instead of its own with probability `epsilon`; by default
+    all moves are random. Raises `ValueError` if no such positions are found, `AgentError` if the
+    player fails.
     """
     low, high = empties
     if not EMPTIES[0] <= low <= high <= EMPTIES[1]:
@@ -170,11 +173,12 @@ def measure_accuracy(
     solvers: Sequence[Solver] | None = None,
     progress: ProgressCallback | None = None,
 ) -> tuple[BandAccuracy, ...]:
-    """Ask an agent for a move in each position, or in each position of the games, and compare the moves with perfect play.
+    """Compare an agent's moves with perfect play.
 
-    bands: ranges of empties, in ascending order; bands beyond `max_empties` are left out. solvers:
-    one per thread, by default `exact_solvers()`; the result does not depend on their number. Raises
-    `AgentError` where the agent gives no legal moves.
+    positions: the positions that the agent is asked about, or games of which all positions are
+    used. bands: ranges of empty squares in ascending order; bands beyond `max_empties` are left
+    out. solvers: one per thread, by default `exact_solvers()`; the result does not depend on their
+    number. Raises `AgentError` if the agent does not return legal moves.
     """
     bands = _bands_up_to(max_empties, bands)
     solvers = solvers or exact_solvers()
@@ -201,9 +205,10 @@ def judge_games(
 ) -> dict[str, tuple[BandAccuracy, ...]]:
     """Compare the moves of games with perfect play, separately for each player.
 
-    colors: for each game the names of the players of black and white; by default "black" and
+    colors: for each game the names of the players of Black and White; by default "black" and
     "white". The result has an entry for each name, in order of appearance. The other arguments are
-    those of `measure_accuracy`.
+    those of `measure_accuracy`. Raises `ValueError` if the number of colors is not that of the
+    games.
     """
     colors = [COLOR_NAMES] * len(games) if colors is None else colors
     if len(colors) != len(games):
@@ -226,7 +231,10 @@ def judge_games(
 
 
 def _bands_up_to(max_empties: int, bands: Sequence[Band]) -> tuple[Band, ...]:
-    """Return the bands up to `max_empties`. Raises `ValueError` for bands that are empty, overlap, or are out of order."""
+    """Return the bands up to `max_empties`.
+
+    Raises `ValueError` for bands that are empty, overlap, or are out of order.
+    """
     if not EMPTIES[0] <= max_empties <= EMPTIES[1]:
         raise ValueError(f"empties {max_empties}: expected {EMPTIES[0]} to {EMPTIES[1]}; there is no choice with one empty square")
     ends = [end for band in bands for end in (band[0] - 1, band[1])]
@@ -250,7 +258,7 @@ def _shifted(progress: ProgressCallback | None, start: int, *, total: int) -> Ca
 def _judge(
     decisions: Sequence[_Decision], moves: Sequence[int], *, solvers: Sequence[Solver], progress: Callable[[int], object]
 ) -> list[_Verdict]:
-    """Return the scores of each decision; decisions that repeat are solved once."""
+    """Return the scores of each decision; repeated decisions are solved once."""
     free: queue.SimpleQueue[Solver] = queue.SimpleQueue()
     for solver in solvers:
         free.put(solver)
@@ -304,11 +312,12 @@ def _band_accuracy(low: int, high: int, verdicts: Sequence[_Verdict]) -> BandAcc
 
 
 def _observations(values: npt.NDArray[np.generic], sources: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-    """Return one observation per source, with the mean of all values, and with the variance of a mean over sources.
+    """Return one observation per source, for an estimate of the mean of all values.
 
-    values: [N]. sources: [N], index of the source of each value. A source with more values has more
-    weight: the linearized ratio estimate of a cluster sample (Cochran, Sampling Techniques, 1977,
-    chapter 9A).
+    The observations have the mean of all values, and the variance of a mean over sources: the
+    linearized ratio estimate of a cluster sample (Cochran, Sampling Techniques, 1977, chapter 9A),
+    in which sources with more values have more weight. values: [N]. sources: [N], index of the
+    source of each value.
     """
     counts = np.bincount(sources)
     sums = np.bincount(sources, values.astype(np.float64))
@@ -320,8 +329,8 @@ def _observations(values: npt.NDArray[np.generic], sources: npt.NDArray[np.int64
 def _share_interval(mask: npt.NDArray[np.bool_], sources: npt.NDArray[np.int64]) -> tuple[float, float]:
     """Return the 95% interval of a share, see `score_interval`.
 
-    The effective number of observations is smaller than that of the sources where a few sources
-    have most values.
+    If a few sources have most of the values, the effective number of observations is smaller than
+    the number of sources.
     """
     counts = np.bincount(sources)
     return score_interval(_observations(mask, sources), distinct_pairs=max(1, round(len(mask) ** 2 / int((counts**2).sum()))))
@@ -330,8 +339,8 @@ def _share_interval(mask: npt.NDArray[np.bool_], sources: npt.NDArray[np.int64])
 def _mean_interval(lost: npt.NDArray[np.int64], sources: npt.NDArray[np.int64]) -> tuple[float, float]:
     """Return the 95% interval of the mean loss, from the normal distribution.
 
-    It does not shrink to a point where all observations are equal: an observation that differs by
-    the smallest loss is added to the variance.
+    It does not shrink to a point if all observations are equal, because one observation that
+    differs by the smallest loss is added to the variance.
     """
     observations = _observations(lost, sources)
     mean = float(observations.mean())
@@ -341,7 +350,10 @@ def _mean_interval(lost: npt.NDArray[np.int64], sources: npt.NDArray[np.int64]) 
 
 
 def format_accuracy(results: Sequence[tuple[str, Sequence[BandAccuracy]]]) -> str:
-    """Return a table with one line per player and band that has moves. results: names of players with their bands."""
+    """Return a table with one line per player and band that has moves.
+
+    results: names of players with their bands.
+    """
     width = max([5, *(len(name) for name, _ in results)])
     columns = "empties  decisions  outcome kept (95% interval)    best move (95% interval)  discs lost per move (95% interval)"
     lines = [f"{'agent':{width}}  {columns}"]

@@ -1,12 +1,13 @@
-"""Balanced openings: all positions after a number of plies, up to symmetry, in which searches find neither side ahead.
+"""Balanced openings: positions after a number of plies in which neither side is ahead.
 
 `python -m training.evaluation.balanced_openings --plies 8 --evaluation NETWORK NETWORK --limit 0.05
 --out FILE`
 
-A position is kept where the score of every evaluation is within the limit of zero. Positions are
-searched to increasing depths, with a wider limit at smaller depths, so that few are searched to the
-full depth. Then each evaluation plays every remaining opening against itself, which shows how often
-Black wins from these openings. Needs numba (extra `[fast]`).
+Of all positions, distinct up to symmetry, those are kept for which the score of every evaluation is
+within the limit of zero. Positions are searched to increasing depths, with a wider limit at smaller
+depths, so that only few are searched to the full depth. Then each evaluation plays every remaining
+opening against itself, which shows how often Black wins from these openings. Needs numba (extra
+`[fast]`).
 """
 
 from __future__ import annotations
@@ -39,28 +40,32 @@ if TYPE_CHECKING:
 
 # The only first move, up to symmetry.
 FIRST_MOVE: Final = parse_square("f5", 8)
-# After more plies there are millions of positions.
+# With more plies there are millions of positions.
 MAX_PLIES: Final = 9
 
 HEURISTICS: Final = "heuristics"
-# Empty squares from which the games that show how balanced the openings are end with perfect play.
+# Number of empty squares from which on the games that show the balance are played perfectly.
 _SOLVER: Final = 12
 _NUM_ENVS: Final = 500
 _HASH_MB: Final = 16
 
 
 def canonical(position: Position) -> tuple[int, int, int]:
-    """Return own and opp of the representative of the eight symmetric images of a position, and the side to move."""
+    """Return own and opp of the representative of a position's symmetric images, and its side.
+
+    The representative is the smallest of the eight (own, opp); the side is the side to move.
+    """
     own, opp, n = position.own, position.opp, position.board_size
     images = ((transform(own, symmetry, n), transform(opp, symmetry, n)) for symmetry in range(NUM_SYMMETRIES))
     return *min(images), position.side_to_move
 
 
 def distinct_openings(num_plies: int) -> list[Game]:
-    """Return one game for each 8x8 position after `num_plies` plies, up to symmetry; all begin with f5, and none is over.
+    """Return one game for each 8x8 position after `num_plies` plies, up to symmetry.
 
-    Where several move sequences lead to a position, it is the first one in the order of the
-    squares. Raises `ValueError` for fewer than 1 ply and more than 9.
+    All games begin with f5, and none is over. If several move sequences lead to a position, the
+    first one in the order of the squares is returned. Raises `ValueError` for less than 1 ply or
+    more than 9.
     """
     if not 1 <= num_plies <= MAX_PLIES:
         raise ValueError(f"plies {num_plies}: expected 1 to {MAX_PLIES}")
@@ -87,7 +92,10 @@ class Judge:
     source: str
 
     def agent(self, depth: int, *, solver: int = 0) -> AlphaBetaAgent:
-        """Return the agent that searches to this depth with the evaluation. solver: empty squares from which it plays perfectly."""
+        """Return an agent that searches to this depth with the evaluation.
+
+        solver: number of empty squares from which on it plays perfectly.
+        """
         from agents.search.alpha_beta import alpha_beta_agent  # late: it needs numba
 
         if self.source == HEURISTICS:
@@ -95,7 +103,7 @@ class Judge:
         return alpha_beta_agent(Path(self.source), depth=depth, solver=solver, hash_mb=_HASH_MB)
 
     def origin(self) -> str:
-        """Describe the origin of the evaluation, as far as its file records it."""
+        """Return the origin of the evaluation, as far as its file records it."""
         if self.source == HEURISTICS:
             return f"{self.source}: agents.heuristics"
         settings: dict[str, Any] = read_weights(Path(self.source), NTUPLE_KIND)[1].get("settings", {})
@@ -106,22 +114,22 @@ class Judge:
 
 
 def leeway(depth: int, *, full_depth: int) -> float:
-    """Return the factor of the limit at a depth: 1 at the full depth, half more for each ply less."""
+    """Return the factor of the limit at a depth: 1 at the full depth, plus 1/2 per ply less."""
     return 1 + (full_depth - depth) / 2
 
 
 def search_depths(full_depth: int) -> range:
-    """Return the depths to which positions are searched one after the other: every second one up to the full depth."""
+    """Return the depths to which positions are searched: every second one up to the full depth."""
     return range(2 - full_depth % 2, full_depth + 1, 2)
 
 
 def keep_balanced(
     openings: Sequence[Game], agent: AlphaBetaAgent, *, limit: float, progress: Callable[[], object] = lambda: None
 ) -> list[Game]:
-    """Return the openings whose score in the agent's search is from -limit to limit. progress: called after each search.
+    """Return the openings whose score in the agent's search is from -limit to limit.
 
     limit: in the units of the evaluation; for the networks of `training.td_ntuple` a score s means
-    an expected outcome of tanh(s).
+    an expected outcome of tanh(s). progress: called after each search.
     """
     kept = []
     for opening in openings:
@@ -134,9 +142,10 @@ def keep_balanced(
 def self_play(
     agent: AlphaBetaAgent, openings: Sequence[Game], *, progress: Callable[[int], object] = lambda _: None
 ) -> npt.NDArray[np.int64]:
-    """Play a game of an agent against itself from each opening. progress: called with the number of finished games.
+    """Play a game of an agent against itself from each opening.
 
-    Returns [openings] int64, Black's discs minus White's with the empty squares to the winner.
+    progress: called with the number of finished games. Returns [openings] int64, Black's discs
+    minus White's, with the empty squares counted for the winner.
     """
     rng = np.random.default_rng(0)  # unused by the agent
     scores = [np.zeros(0, dtype=np.int64)]
@@ -232,7 +241,7 @@ def _generate(arguments: argparse.Namespace, command_line: str) -> None:
 
 
 def _keep_balanced(openings: Sequence[Game], judge: Judge, depth: int, *, limit: float) -> list[Game]:
-    """Do what `keep_balanced` does, with a progress bar, and print the result."""
+    """Call `keep_balanced` with a progress bar, and print the result."""
     start = time.perf_counter()
     with Progress(len(openings), unit="openings", description=f"{judge.source}, depth {depth}") as progress:
         kept = keep_balanced(openings, judge.agent(depth), limit=limit, progress=progress.update)

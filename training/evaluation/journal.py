@@ -1,9 +1,9 @@
-"""Journals: one line of JSON per game, written the moment the game ends.
+"""Journals: files with one line of JSON per game, written as soon as the game ends.
 
-A file of lines `{"session": {...}}`, one for each start or resumption of a tournament, with its
-settings and the versions of the software, and `{"game": 17, "black": ..., ...}`, see `GameRecord`.
-Lines are only ever appended. A process that is killed leaves at most an incomplete last line;
-opening the journal again removes it.
+There are two kinds of lines: `{"session": {...}}`, one for each start or resumption of a
+tournament, with its settings and the versions of the software, and `{"game": 17, "black": ...,
+...}`, see `GameRecord`. Lines are only ever appended. A process that is killed leaves at most an
+incomplete last line; opening the journal again removes it.
 
 `python -m training.evaluation.journal DIR` prints the games as transcripts, one per line.
 """
@@ -36,22 +36,22 @@ JOURNAL: Final = "games.jsonl"
 """Name of the journal in the folder of a tournament or match."""
 
 FORMAT: Final = 2
-"""Format that is written. Format 1 differs in the name of one reason, and is read."""
+"""Format that is written. Format 1 has another name for one reason; it can be read."""
 _READ_FORMATS: Final = (1, FORMAT)
-# Reasons that format 1 has under another name.
+# Reasons with another name in format 1.
 _EARLIER_REASONS: Final = {"rubbish": "invalid output"}
 
-# Larger numbers of games, of seconds and of bytes in a line are damage.
+# A journal with more games, more seconds or more bytes in a line than this is taken to be damaged.
 _MAX_GAMES: Final = 1 << 27
 _MAX_SECONDS: Final = 1e9
 _MAX_LINE: Final = 1 << 24
 
 Reason = Literal["played out", AgentFault, "timeout", "died"]
-"""The reason why a game ended: by its rules; or, for the side that lost it, by a fault of the agent: see `AgentFault`, an answer that
-did not come in time, or the end of its process."""
+"""Reason why a game ended: it was played out, or one side lost it by a fault of its agent: an
+`AgentFault`, a move that did not come in time ("timeout"), or the end of its process ("died")."""
 _REASONS: Final = get_args(Reason)
 
-# Longest time between two writes to the disk itself, in seconds; the operating system has each line
+# Longest time between two calls of fsync, in seconds; each line is flushed to the operating system
 # at once.
 _SYNC_SECONDS: Final = 1.0
 
@@ -66,12 +66,12 @@ _TIME: Final = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}
 class GameRecord:
     """One finished game.
 
-    game: its number in the schedule; those of a pair are 2p and 2p + 1, the same opening with
-    colors swapped. black, white: the players. opening: the position in which it began, as text
-    (`str` of a `Position`). moves: the transcript from there, without passes.
+    game: its number in the schedule; the games of pair p have the numbers 2p and 2p + 1, the same
+    opening with colors swapped. black, white: the players. opening: the position in which the game
+    began, as text (`str` of a `Position`). moves: the transcript from there, without passes.
     black_score: 1, 0.5 or 0. disc_difference: Black's discs minus White's at the end. reason: why
-    it ended. detail: more about a game that was not played out. seed: of all randomness in it.
-    seconds: time taken by each side, (black, white). ended: when, in UTC.
+    the game ended. detail: more about a game that was not played out. seed: of all randomness in
+    the game. seconds: time taken by each side, (black, white). ended: time of the end, in UTC.
     prefix: the transcript that leads to the opening from the start position; "" if unknown.
     """
 
@@ -91,7 +91,7 @@ class GameRecord:
 
     @property
     def transcript(self) -> str | None:
-        """The moves from the start position; None if the moves that lead to the opening are unknown."""
+        """Moves from the start position; None if those that lead to the opening are unknown."""
         start = Position.parse(self.opening)
         if self.prefix or start == Position.start(start.board_size):
             return self.prefix + self.moves
@@ -114,7 +114,7 @@ class GameRecord:
         return (total + self.disc_difference) // 2, (total - self.disc_difference) // 2
 
     def score(self, scoring: Scoring) -> int:
-        """Return Black's discs minus White's at the end; scoring as in `Position.score`."""
+        """Return Black's discs minus White's at the end. scoring: as in `Position.score`."""
         check_scoring(scoring)
         difference, empties = self.disc_difference, self.board_size**2 - sum(self.discs)
         if scoring == "empties_to_winner" and difference:
@@ -122,12 +122,15 @@ class GameRecord:
         return difference
 
     def replayed(self) -> Game:
-        """Return the game with its moves. Raises `RecordFormatError` or `IllegalMoveError` if they do not fit the opening."""
+        """Return the game with its moves.
+
+        Raises `RecordFormatError` or `IllegalMoveError` if they do not fit the opening.
+        """
         return Game.parse(self.moves, Position.parse(self.opening))
 
 
 def find_journal(path: Path) -> Path:
-    """Return the journal of a tournament or match: the path itself, or the journal in it if it is a folder."""
+    """Return the journal of a tournament or match. path: the journal, or a folder that has one."""
     return path / JOURNAL if path.is_dir() else path
 
 
@@ -143,7 +146,7 @@ def now() -> str:
 
 
 def software_versions() -> dict[str, str]:
-    """Return the versions of Python, the machine and the installed packages on which games may depend."""
+    """Return the versions of Python, the machine and the packages on which games may depend."""
     versions = {"python": platform.python_version(), "machine": platform.machine()}
     for name in _VERSIONS_OF:
         try:
@@ -154,11 +157,11 @@ def software_versions() -> dict[str, str]:
 
 
 def read_journal(path: Path) -> Iterator[dict[str, Any] | GameRecord]:
-    """Yield the sessions, as dicts, and the games of a journal in their order. An incomplete last line is left out.
+    """Yield the sessions, as dicts, and the games of a journal in their order.
 
-    Raises `RecordFormatError` with the line for any other line, for a game that comes twice or is
-    not the second game of its pair, and for a player that the sessions do not name; `OSError` if
-    the file cannot be read.
+    An incomplete last line is ignored. Raises `RecordFormatError` with the line for any other
+    invalid line, for a game that occurs twice or is not the second game of its pair, and for a
+    player that the sessions do not name; `OSError` if the file cannot be read.
     """
     seen = bytearray()
     first_of_pair: dict[int, GameRecord] = {}
@@ -224,7 +227,7 @@ def _parse_line(line: bytes, place: str) -> dict[str, Any] | GameRecord:
 
 
 def _find_type_problem(values: dict[str, Any]) -> str | None:
-    """Return a text on the first value of a type that a game does not have; None if there is none."""
+    """Return a text about the first value of a wrong type; None if all types are right."""
     for name in ("black", "white", "opening", "moves", "reason", "detail", "ended", "prefix"):
         if not isinstance(values[name], str):
             return f"{name} {_short(values[name])}: expected text"
@@ -241,9 +244,9 @@ def _find_type_problem(values: dict[str, Any]) -> str | None:
 
 
 def _find_problem(record: GameRecord) -> str | None:
-    """Return a text on the first value that is out of range or contradicts others; None if there is none.
+    """Return a text about the first value that is out of range or contradicts others, or None.
 
-    The moves are not played: that takes forty times as long as all the rest.
+    The moves are not played: that would take forty times as long as everything else.
     """
     if not 0 <= record.game < _MAX_GAMES:
         return f"game {_short(record.game)}: expected 0 to {_MAX_GAMES - 1}"
@@ -296,7 +299,7 @@ def _is_json(line: bytes) -> bool:
 
 
 class Journal:
-    """Journal to which games are appended; use it in a `with`. Not for several processes at once."""
+    """Journal to which games are appended; a context manager, for one process at a time."""
 
     def __init__(self, path: Path) -> None:
         """Open or create a journal; an incomplete or damaged last line is removed."""
@@ -328,7 +331,10 @@ class Journal:
             self._file.close()
 
     def begin_session(self, settings: dict[str, Any]) -> None:
-        """Append a session: a start or resumption with these settings."""
+        """Append a session: the start or resumption of a tournament or match.
+
+        settings: further entries of the session.
+        """
         self._write({"session": {"format": FORMAT, "started": now(), "versions": software_versions(), **settings}})
 
     def append(self, record: GameRecord) -> None:
@@ -348,7 +354,10 @@ class Journal:
 
 
 def format_transcript(record: GameRecord) -> str | None:
-    """Return a line for a file of transcripts, with the players and the result behind a `#`; None if there is no transcript."""
+    """Return a line for a file of transcripts, with the players and the result after a `#`.
+
+    Returns None if the record has no transcript from the start position.
+    """
     transcript = record.transcript
     if transcript is None:
         return None
@@ -356,7 +365,11 @@ def format_transcript(record: GameRecord) -> str | None:
 
 
 def _format_result(record: GameRecord) -> str:
-    """Return the discs, black first, and the score with the empties to the winner if it differs; or who forfeited, and why."""
+    """Return the result of a game as text.
+
+    For a game that was played out, the discs, Black's first, and the score with the empty squares
+    counted for the winner if it differs. Otherwise the side that forfeited, and the reason.
+    """
     if record.reason != "played out":
         return f"{'black' if record.black_score == 0 else 'white'} forfeits ({record.reason})"
     black, white = record.discs

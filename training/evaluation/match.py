@@ -1,11 +1,10 @@
-"""Matches: two agents, every opening twice with colors swapped, and the score with its 95% interval.
+"""Matches of two agents: every opening is played twice, with colors swapped.
 
 `python -m training.evaluation.match SPEC SPEC --openings random:8 --games 1000`
 
-The two games of an opening are one observation: an opening that favors a color then adds nothing to
-the difference between the agents. Pairs that are copies of each other, as deterministic agents play
-them from equal openings, count as one observation, so that no game is counted as more independent
-than it is.
+The result is a score with its 95% interval. The two games of an opening are one observation, so an
+opening that favors a color adds nothing to the difference between the agents. Pairs that are copies
+of each other, as deterministic agents play them from equal openings, also count as one observation.
 """
 
 from __future__ import annotations
@@ -35,10 +34,10 @@ from training.evaluation.players import build_player
 from training.evaluation.referee import GameBatch
 from training.evaluation.results import MatchResult as MatchResult
 
-# Games in a batch. More use more memory; fewer make the batches of slow agents smaller.
+# Maximum number of games in a batch. Larger batches use more memory; smaller ones slow agents down.
 _BATCH_SIZE: Final = 8192
-# The command shows a score early and often: the first batch is small, and no batch has more than
-# this share of the games.
+# The command shows a score early and often: the first batch is small, and there are at least
+# _BATCHES batches, unless these would have fewer than _SMALLEST_LIMIT games.
 _FIRST_BATCH_SIZE: Final = 4
 _SMALLEST_LIMIT: Final = 64
 _BATCHES: Final = 8
@@ -48,19 +47,23 @@ _SCORE_SECONDS: Final = 1.0
 
 
 class Match:
-    """A match in progress. `step` plays one move in each game of the current batch; `result` is that of the complete pairs so far.
+    """Match in progress.
+
+    `step` plays one move in each game of the current batch; `result` is the result of the complete
+    pairs so far.
 
     openings: each is played twice, with colors swapped. seed: of all randomness, so that the match
-    repeats. epsilon: probability that a move of either side is replaced by a random legal one; 0.1
-    is the published League mode. batch_size: largest number of games in a batch. first_batch_size:
-    number of games in the first batch, which doubles from batch to batch; by default `batch_size`.
+    can be repeated. epsilon: probability that a move of either side is replaced by a random legal
+    one; 0.1 is the published League mode. batch_size: maximum number of games in a batch.
+    first_batch_size: number of games in the first batch, which doubles from batch to batch; by
+    default `batch_size`.
 
-    names: the agents' names. players: the same names, or different ones if they are equal, in the
-    records. num_games: number of games of the whole match. finished: if set, called with the record
-    of each game when it ends.
+    names: the agents' names. players: their names in the records, which differ even if the agents'
+    names are equal. num_games: number of games of the whole match. finished: if set, called with
+    the record of each game when it ends.
 
-    Raises `ValueError` for arguments that make no match and for an agent that cannot play on the
-    board. `step` raises `AgentError` with the agent's name where one fails.
+    Raises `ValueError` for invalid arguments and for an agent that cannot play on the board. `step`
+    raises `AgentError` with the agent's name if an agent fails.
     """
 
     def __init__(
@@ -99,7 +102,7 @@ class Match:
 
     @property
     def num_moves(self) -> int:
-        """Number of moves so far, where games that end with empty squares count as if these had been filled."""
+        """Number of moves so far; a finished game counts as played until the board is full."""
         running = 0 if self._batch is None else int(self._batch.positions.empties[self._batch.running_mask].sum())
         return 2 * int(self._empties[: self._num_started].sum()) - running
 
@@ -109,7 +112,10 @@ class Match:
         return 2 * int(self._empties.sum())
 
     def step(self) -> bool:
-        """Play one move in each running game of the current batch. Return False, without a move, if the match is over."""
+        """Play one move in each running game of the current batch.
+
+        Returns False, without a move, if the match is over.
+        """
         while True:
             if self._batch is None:
                 if self._num_started == len(self._openings):
@@ -147,7 +153,10 @@ class Match:
         self._next_batch_size = min(2 * self._next_batch_size, self._batch_size)
 
     def _boards_of(self, batch: GameBatch) -> BitboardArray:
-        """Return the boards of a batch, black and white discs of the games with Black and with White: [pairs, 2, 2]."""
+        """Return the boards of a batch: [pairs, 2, 2] uint64.
+
+        Axis 1: the game with Black, the game with White. Axis 2: black discs, white discs.
+        """
         positions = batch.positions
         is_black = positions.side_to_move == BLACK
         black, white = np.where(is_black, positions.own, positions.opp), np.where(is_black, positions.opp, positions.own)
@@ -156,12 +165,12 @@ class Match:
 
     @property
     def result(self) -> MatchResult:
-        """The result of the complete pairs so far."""
+        """Result of the complete pairs so far."""
         complete = self._boards
         num_before = sum(map(len, complete))
         openings = self._openings[:num_before]
-        # After Ctrl-C at any moment: a batch counts once, also if it was interrupted while it was
-        # put with the finished ones.
+        # Ctrl-C may come at any moment: a batch counts once, even if the interrupt came while it
+        # was being added to the finished ones.
         if self._batch is not None and len(self._boards) < self._num_batches:
             ended_mask = ~self._batch.running_mask.reshape(2, -1).any(axis=0)
             complete = [*complete, self._boards_of(self._batch)[ended_mask]]
@@ -181,7 +190,10 @@ def play_match(
     epsilon: float = 0.0,
     batch_size: int = _BATCH_SIZE,
 ) -> MatchResult:
-    """Play every opening twice, with colors swapped, and return the result. Arguments and errors are those of `Match`."""
+    """Play every opening twice, with colors swapped, and return the result.
+
+    Arguments and errors are those of `Match`.
+    """
     match = Match(first, second, openings, seed=seed, epsilon=epsilon, batch_size=batch_size)
     while match.step():
         pass
@@ -189,7 +201,11 @@ def play_match(
 
 
 def format_results(results: Sequence[MatchResult]) -> str:
-    """Return a table with one line per match: opponents, games, wins, draws, losses, score, interval."""
+    """Return a table with one line per match.
+
+    Columns: agent, opponent, games, wins, draws, losses, score, interval. A line below a match
+    warns if many of its pairs are copies.
+    """
     width = max([8, *(len(name) for result in results for name in result.agents)])
     lines = [f"{'agent':{width}}  {'opponent':{width}}  {'games':>6} {'wins':>6} {'draws':>6} {'losses':>6}  {'score':>6}  95% interval"]
     for result in results:
@@ -256,7 +272,7 @@ def _run(arguments: argparse.Namespace) -> None:
 
 
 def _play(match: Match) -> None:
-    """Play a match to its end, with the moves and the score so far on the terminal."""
+    """Play a match to its end, and show the number of moves and the score so far."""
     shown = scored = time.monotonic()
     with Progress(match.total_moves, unit="moves") as progress:
         while match.step():
@@ -272,7 +288,7 @@ def _play(match: Match) -> None:
 
 
 def _settings(arguments: argparse.Namespace, match: Match) -> dict[str, object]:
-    """Return what decides which games are played, for the journal."""
+    """Return the settings that decide which games are played, for the journal."""
     first, second = arguments.first, arguments.second
     return {
         "agents": [first, second],

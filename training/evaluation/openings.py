@@ -1,4 +1,7 @@
-"""Openings: the start position, random plies, balanced openings, or a file of transcripts or positions."""
+"""Openings: the start position, random plies, balanced openings, or a file.
+
+A file has one transcript or position per line.
+"""
 
 from __future__ import annotations
 
@@ -17,37 +20,44 @@ from othello_env.game import Game
 from othello_env.opening import parse_game, parse_opening
 from othello_env.position import Position
 
-# Written by `training.evaluation.balanced_openings`; its head says how.
+# Written by `training.evaluation.balanced_openings`; the comment at its top says how.
 BALANCED_FILE: Final = Path(__file__).with_name("balanced-8-plies.txt")
 BALANCED_BOARD_SIZE: Final = 8
 
 SOURCES: Final = "start, random:PLIES, balanced, or a file with a transcript or position per line"
-"""The sources of openings that command lines take, for help texts."""
+"""Sources of openings on the command line, for help texts."""
 
 
 def random_openings(num_openings: int, num_plies: int, *, rng: np.random.Generator, board_size: int = 8) -> list[Position]:
-    """Return positions after uniformly random plies from the start, none of them over. They may repeat if there are few."""
+    """Return positions after uniformly random plies from the start; none of them is over.
+
+    Positions may repeat if only few exist.
+    """
     start = Position.start(board_size)
     return [Game.random(num_plies, rng, start).final for _ in range(num_openings)]
 
 
 def load_openings(path: Path, *, board_size: int = 8) -> list[Game]:
-    """Read a file with one opening per line, see `parse_opening`. Empty lines and comments, from `#` to the end, do not count.
+    """Read a file with one opening per line, see `parse_opening`.
 
-    Raises `RecordFormatError` with the line for an opening that cannot be read, is over, or is of
-    another board size, and for a file without openings; `OSError` for a file that cannot be read.
+    Empty lines and comments, from `#` to the end of the line, are ignored. Raises
+    `RecordFormatError` with the line for an opening that cannot be read, is over, or is of another
+    board size, and for a file without openings; `OSError` for a file that cannot be read.
     """
     return _parse_lines(path.read_bytes(), path, lambda text: parse_opening(text, board_size=board_size), what="openings")
 
 
 def load_games(path: Path, *, board_size: int = 8) -> list[Game]:
-    """Read a file with one game per line, finished or not, in the format of `load_openings`. Raises the same errors."""
+    """Read a file with one game per line, finished or not, in the format of `load_openings`.
+
+    Raises the same errors.
+    """
     return _parse_lines(path.read_bytes(), path, lambda text: parse_game(text, board_size=board_size), what="games")
 
 
 def _parse_lines(content: bytes, path: Path, parse: Callable[[str], Game], *, what: str) -> list[Game]:
     games: list[Game] = []
-    # Not `splitlines`, which ends lines at characters that editors do not show as line ends, such
+    # Not `splitlines`, which also splits at characters that editors do not show as line ends, such
     # as U+2028.
     for number, line in enumerate(content.decode("utf-8-sig", errors="replace").split("\n"), 1):
         text = line.partition("#")[0].strip()
@@ -68,12 +78,12 @@ def _balanced_openings() -> tuple[Game, ...]:
 
 
 class OpeningBook:
-    """Numbered openings of a source, as many as are asked for, each with the moves that lead to it.
+    """Numbered openings from a source, without an upper limit, each with the moves that lead to it.
 
-    source: "start"; "random:PLIES", where each opening depends on the seed and its number alone;
-    "balanced", 8x8 openings of 8 plies in which our own search finds neither side ahead, distinct
-    up to symmetry, in an order that depends on the seed; or a file for `load_openings`, in its
-    order. Lists start again after their last opening. Raises `ValueError` for any other source,
+    source: "start"; "random:PLIES", where each opening depends only on the seed and its number;
+    "balanced", 8x8 openings of 8 plies in which this project's own search finds neither side ahead,
+    distinct up to symmetry, in an order that depends on the seed; or a file for `load_openings`, in
+    its order. Lists start again after their last opening. Raises `ValueError` for any other source,
     `OSError` for a file that cannot be read.
     """
 
@@ -83,7 +93,8 @@ class OpeningBook:
         self._num_plies: int | None = None
         self._list: Sequence[Game] = ()
         self.digest = ""
-        """SHA-256 of the file, which may have changed since an earlier use; "" for other sources."""
+        """SHA-256 of the file, which may have changed since an earlier use; "" for other
+        sources."""
         path = Path(source)
         if source == "start":
             self._list = [Game((), self._start)]
@@ -111,7 +122,7 @@ class OpeningBook:
     def take(self, num_games: int) -> list[Game]:
         """Return one opening for each pair of games.
 
-        num_games: even; 0 gives every opening of a list, "balanced" or a file, once. Raises
+        num_games: even; 0 returns every opening of a list, "balanced" or a file, once. Raises
         `ValueError` for any other number.
         """
         if num_games < 0 or num_games % 2:
@@ -125,5 +136,8 @@ class OpeningBook:
 
 
 def parse_openings(source: str, num_games: int, *, seed: int, board_size: int = 8) -> list[Game]:
-    """Return the openings that a command line names, one for each pair of games, see `OpeningBook` and its `take`."""
+    """Return the openings that a command line names, one for each pair of games.
+
+    See `OpeningBook` and `OpeningBook.take`.
+    """
     return OpeningBook(source, seed=seed, board_size=board_size).take(num_games)

@@ -1,4 +1,7 @@
-"""Construction of the agents that play: errors of any kind in one line, and the check of the board size."""
+"""Construction of the agents that play a match or tournament.
+
+Every error is reported in one line, and the board size is checked.
+"""
 
 from __future__ import annotations
 
@@ -9,15 +12,19 @@ from agents.base import check_board_size
 from othello_env.agent import Agent, describe_error
 
 Player = str | Callable[[], Agent]
-"""A spec, or a function that constructs the agent; one for worker processes must be importable there."""
+"""A spec, or a function that constructs the agent; for worker processes the function must be
+importable there."""
 
 
 class PlayerError(ValueError):
-    """A player that cannot be constructed, or cannot play on the board. The message is one line with its name."""
+    """Player that cannot be constructed, or cannot play on the board.
+
+    The message is one line that begins with the name of the player.
+    """
 
 
 def build_player(name: str, player: Player, board_size: int) -> Agent:
-    """Construct an agent that can play. Raises `AgentSpecError` and `PlayerError`."""
+    """Construct an agent that can play. Raises `AgentSpecError` or `PlayerError`."""
     try:
         agent = make_agent(player) if isinstance(player, str) else player()
         can_move = callable(getattr(agent, "select_moves", None))

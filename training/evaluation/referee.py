@@ -1,9 +1,9 @@
-"""Plays games of two agents in batches, and decides the games in which an agent fails.
+"""Referee: plays games of two agents in batches, and decides games in which an agent fails.
 
-`GameBatch` is the one loop of matches and tournaments. In a match the first fault raises
+`GameBatch` is the game loop of both matches and tournaments. In a match the first fault raises
 `AgentError`. In a tournament an agent that makes an illegal move, raises, or returns invalid output
-loses that game, and the others go on. If a call for several games fails, the agent is asked again
-for each of them separately, so that only the games are lost in which it fails.
+loses that game, and the other games continue. If a call for several games fails, the agent is asked
+again for each of them separately, so that it loses only the games in which it fails.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from othello_env.position import BLACK, WHITE
 from othello_env.squares import format_square
 from training.evaluation.journal import GameRecord, Reason, now
 
-# Characters of an error's text that are kept.
+# Maximum length of a fault's detail, in characters.
 _MAX_DETAIL: Final = 300
 
 Rows = npt.NDArray[np.int64]
@@ -32,7 +32,7 @@ Seed = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Fault of an agent that lost it a game."""
+    """Fault by which an agent lost a game."""
 
     reason: Reason
     detail: str
@@ -43,13 +43,13 @@ class GameBatch:
 
     agents: player 0 and player 1. positions: [G] positions in which the games begin. black: [G] the
     player with Black, 0 or 1. rng: source of all randomness in the games. epsilon: probability that
-    a move of either player is replaced by a random legal one. forfeits: whether a fault loses the
-    game; otherwise the first fault raises `AgentError`. move_seconds: longest time for a move; only
-    calls for a single game are judged by it. asking: called with the player and the rows before
+    a move of either player is replaced by a random legal one. forfeits: True if a fault loses the
+    game; otherwise the first fault raises `AgentError`. move_seconds: longest time for a move; it
+    is applied only to calls for a single game. asking: called with the player and the rows before
     each call of an agent. ended: called with the row of each game as soon as it ends.
 
-    positions, seconds [G, 2] taken by black and white, running_mask [G] bool, faults by row: the
-    games so far.
+    positions, seconds ([G, 2], taken by Black and White), running_mask ([G] bool) and faults (by
+    row): the state of the games.
     """
 
     def __init__(
@@ -83,13 +83,14 @@ class GameBatch:
             pass
 
     def step(self) -> bool:
-        """Play one move in each running game. Return False, without a move, if there are none."""
+        """Play one move in each running game. Return False, without a move, if there is none."""
         if not self._num_steps:
             self._end_finished()
         if not self.running_mask.any():
             return False
         moves = np.zeros(len(self.positions), dtype=np.int64)
-        # The player to move; a game that is forfeited in between is not asked about again.
+        # The player to move. Agents are not asked about games that were forfeited before their
+        # turn.
         player_to_move = np.where(self.positions.side_to_move == BLACK, self._black, 1 - self._black)
         for player in range(2):
             rows = np.flatnonzero(self.running_mask & (player_to_move == player))
@@ -121,7 +122,10 @@ class GameBatch:
         return moves
 
     def _ask(self, player: int, rows: Rows) -> Moves:
-        """Return an agent's moves in some games. Games in which it fails are forfeited; their moves mean nothing."""
+        """Return an agent's moves in some games.
+
+        Games in which the agent fails are forfeited; the moves returned for them have no meaning.
+        """
         self._asking(player, rows)
         start = time.perf_counter()
         try:
@@ -141,7 +145,7 @@ class GameBatch:
         return moves
 
     def _moves_despite(self, error: AgentError, player: int, rows: Rows) -> Moves:
-        """Return the moves in the games in which an agent did not fail, after a call in which it did."""
+        """Return the moves after a call that failed; games with a fault are forfeited."""
         if error.moves is not None:
             for index in error.rows:
                 row = int(rows[index])
@@ -159,7 +163,10 @@ class GameBatch:
         return "".join(format_square(move, self.positions.board_size) for move in moves)
 
     def record(self, row: int, *, game: int, names: tuple[str, str], opening: Game, seed: Seed) -> GameRecord:
-        """Return the record of a game that has ended. game: its number. names: of player 0 and player 1."""
+        """Return the record of a game that has ended.
+
+        game: its number. names: of player 0 and player 1.
+        """
         position, fault = self.positions[row], self.faults.get(row)
         black = int(self._black[row])
         return GameRecord(
@@ -183,8 +190,8 @@ class GameBatch:
 class Asking:
     """Message that an agent is about to be asked.
 
-    player: its name. num_positions: size of the batch. game, moves: the game and its moves so far
-    if it is a single one, else -1, "".
+    player: its name. num_positions: size of the batch. game, moves: the number of the game and its
+    moves so far if the call is for a single game, else -1 and "".
     """
 
     player: str
@@ -218,7 +225,7 @@ class Pairs:
         return self.openings[(game - self.first_game) // 2]
 
     def colors(self, game: int) -> tuple[str, str]:
-        """Return the players of a game, black first."""
+        """Return the players of a game, Black first."""
         first, second = self.players
         return (first, second) if game % 2 == 0 else (second, first)
 
@@ -234,8 +241,8 @@ def play_pairs(
     """Play all games in one batch; faults forfeit games.
 
     agents: the two players. finished: called with each game when it ends. asking: called before
-    each call of an agent. move_seconds: longest time for a move; if a call for a single game takes
-    longer, the game is lost.
+    each call of an agent. move_seconds: longest time for a move; a game is lost if a call for that
+    game alone takes longer.
     """
     _play(pairs, agents, pairs.games, seed=pairs.seed, finished=finished, asking=asking, move_seconds=move_seconds)
 
@@ -249,7 +256,10 @@ def play_alone(
     asking: Callable[[Asking], object] = lambda _: None,
     move_seconds: float = float("inf"),
 ) -> None:
-    """Play some of the games one after the other, each with its own seed. games: their numbers. The rest is as in `play_pairs`."""
+    """Play some of the games one after the other, each with its own seed.
+
+    games: their numbers. The other arguments are those of `play_pairs`.
+    """
     for game in games:
         _play(pairs, agents, (game,), seed=(*pairs.seed, game), finished=finished, asking=asking, move_seconds=move_seconds)
 

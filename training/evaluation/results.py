@@ -1,4 +1,4 @@
-"""Results of two players: the outcomes of their color-swapped game pairs, and scores with 95% intervals."""
+"""Results of two players: counts of color-swapped game pairs, scores and 95% intervals."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ import numpy.typing as npt
 
 Z_95: Final = 1.959964
 
-# [3, 3] the first player's share of the points of a pair, for each way in which a pair can end.
+# [3, 3] the first player's share of the points of a pair, for each outcome of the pair.
 _SHARES: Final = np.add.outer(np.arange(3), np.arange(3)) / 4
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PairCounts:
-    """Numbers of game pairs of two players by outcome: an opening played twice, with colors swapped.
+    """Numbers of game pairs of two players by outcome.
 
-    counts: [3, 3] int64. Rows: the first player's outcome with Black, columns: with White; 0 a
-    loss, 1 a draw, 2 a win, all from the first player's view. Raises `ValueError` for any other
-    array.
+    A pair is an opening played twice, with colors swapped. counts: [3, 3] int64, rows: the first
+    player's outcome with Black, columns: with White; 0 a loss, 1 a draw, 2 a win, all from the
+    first player's perspective. Raises `ValueError` for any other array.
     """
 
     counts: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros((3, 3), dtype=np.int64))
@@ -32,21 +32,27 @@ class PairCounts:
 
     @classmethod
     def from_scores(cls, scores: npt.NDArray[np.float64]) -> PairCounts:
-        """Count pairs. scores: [pairs, 2], 1, 0.5 or 0 of the first player with Black and with White."""
+        """Count pairs.
+
+        scores: [pairs, 2], 1, 0.5 or 0 for the first player with Black and with White.
+        """
         counts = np.zeros((3, 3), dtype=np.int64)
         np.add.at(counts, tuple(np.rint(2 * scores).astype(np.int64).T), 1)
         return cls(counts)
 
     def add(self, with_black: int, with_white: int) -> None:
-        """Count one pair by the first player's outcomes: 0 a loss, 1 a draw, 2 a win. Raises `ValueError` for other outcomes."""
+        """Count one pair by the first player's outcomes: 0 a loss, 1 a draw, 2 a win.
+
+        Raises `ValueError` for other outcomes.
+        """
         if not (0 <= with_black <= 2 and 0 <= with_white <= 2):
             raise ValueError(f"outcomes {with_black}, {with_white}: expected 0, 1 or 2")
         self.counts[with_black, with_white] += 1
 
     def swapped(self) -> PairCounts:
-        """Return the same pairs from the second player's view."""
-        # The second player's outcome with Black is the first player's with White, from the other
-        # side.
+        """Return the same pairs from the second player's perspective."""
+        # The second player's outcome with Black is the first player's with White, with wins and
+        # losses exchanged.
         return PairCounts(self.counts[::-1, ::-1].T)
 
     @property
@@ -79,7 +85,7 @@ class PairCounts:
 
     @property
     def score(self) -> float:
-        """Share of the points that the first player got, a draw being half a point; NaN without games."""
+        """Share of the points that the first player got, 1/2 for a draw; NaN without games."""
         return float((self.counts * _SHARES).sum() / self.num_pairs) if self.num_pairs else math.nan
 
     def interval(self, *, distinct_pairs: int | None = None) -> tuple[float, float]:
@@ -90,22 +96,22 @@ class PairCounts:
 
     @property
     def pentanomial(self) -> npt.NDArray[np.int64]:
-        """[5] numbers of pairs that gave the first player 0, 1/2, 1, 3/2, 2 points."""
+        """Numbers of pairs in which the first player got 0, 1/2, 1, 3/2, 2 points: [5] int64."""
         flipped = self.counts[:, ::-1]
         return np.array([flipped.trace(offset) for offset in (2, 1, 0, -1, -2)], dtype=np.int64)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
-        """Return the counts, so that NumPy's functions take them."""
+        """Return the counts, so that NumPy functions accept the object."""
         return np.array(self.counts, dtype=dtype) if copy or dtype is not None else self.counts
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MatchResult:
-    """Result of a match, from the first agent's view.
+    """Result of a match, from the first agent's perspective.
 
     agents: the names. disc_differences: [pairs, 2] int64, own discs minus the opponent's at the end
-    of the game that the first agent played with Black and of the one with White. distinct_pairs:
-    number of pairs that differ from all others in opening or final boards.
+    of the game with Black and of the game with White. distinct_pairs: number of pairs without
+    copies; a copy has the same opening and the same final boards.
     """
 
     agents: tuple[str, str]
@@ -114,12 +120,12 @@ class MatchResult:
 
     @property
     def scores(self) -> npt.NDArray[np.float64]:
-        """[pairs, 2] float64: 1 for a win, 0.5 for a draw, 0 for a loss, with Black and with White."""
+        """Points of the first agent with Black and with White: [pairs, 2] float64, 1, 0.5 or 0."""
         return (np.sign(self.disc_differences) + 1) / 2
 
     @property
     def pairs(self) -> PairCounts:
-        """The pairs by outcome."""
+        """Pairs by outcome."""
         return PairCounts.from_scores(self.scores)
 
     @property
@@ -144,12 +150,12 @@ class MatchResult:
 
     @property
     def score(self) -> float:
-        """Share of the points that the first agent got, a draw being half a point; NaN without games."""
+        """Share of the points that the first agent got, 1/2 for a draw; NaN without games."""
         return self.pairs.score
 
     @property
     def interval(self) -> tuple[float, float]:
-        """The 95% interval of the score; pairs that are copies of each other count as one observation."""
+        """95% interval of the score; pairs that are copies of each other are one observation."""
         return self.pairs.interval(distinct_pairs=self.distinct_pairs)
 
 
@@ -157,10 +163,10 @@ def score_interval(pair_scores: npt.NDArray[np.float64], *, distinct_pairs: int 
     """Return the 95% interval for the mean of independent observations between 0 and 1.
 
     pair_scores: [pairs], the mean score of each pair of games. distinct_pairs: the number of
-    observations that are independent, by default all. The interval is Wilson's (1927), for the
-    number of yes/no trials that would vary like the observations; it stays inside [0, 1] and does
-    not shrink to a point where all observations are equal, since one observation of the largest
-    possible variance is added to the estimate.
+    independent observations, by default all. The interval is Wilson's (1927), for the number of
+    yes/no trials that would vary like the observations. It stays inside [0, 1] and does not shrink
+    to a point if all observations are equal, because one observation of the largest possible
+    variance is added to the estimate.
     """
     mean = float(pair_scores.mean())
     trials = float(len(pair_scores) if distinct_pairs is None else distinct_pairs)

@@ -1,28 +1,28 @@
-"""Sequential tests: a match ends as soon as it is clear which of two hypotheses about the difference in strength fits.
+"""Sequential tests: a match ends as soon as one of two hypotheses about strength is accepted.
 
 `python -m training.evaluation.sprt --pentanomial 10,20,300,30,12 --elo0 0 --elo1 5`
 
 Wald's (1945) sequential probability ratio test of H0: the first agent is elo0 stronger, against H1:
 it is elo1 stronger. The observations are game pairs, an opening with both colors, with 0, 1/2, 1,
-3/2 or 2 points. The probabilities of the five are unknown, so each likelihood is that of the five
-probabilities that fit best under the hypothesis (the generalized test, as fishtest plays it; Van
-den Bergh, "A practical introduction to the GSPRT"). H1 is accepted when the logarithm of the
-likelihood ratio reaches ln((1 - beta) / alpha), H0 when it reaches ln(beta / (1 - alpha)).
+3/2 or 2 points. The probabilities of the five outcomes are unknown, so each likelihood is that of
+the five probabilities that fit best under the hypothesis (the generalized test, as used by
+fishtest; Van den Bergh, "A practical introduction to the GSPRT"). H1 is accepted when the logarithm
+of the likelihood ratio reaches ln((1 - beta) / alpha), H0 when it reaches ln(beta / (1 - alpha)).
 
-Two scales. "logistic": Elo of the score s, s = 1 / (1 + 10^(-Elo / 400)). "normalized": the
-expected score's distance from 1/2 in standard deviations of a game, times 800 / ln 10; the standard
-deviation of a game is sqrt(2) times that of a pair's mean score. Equal normalized Elo differences
-take equally many games to detect, whatever the draw rate and the openings.
+There are two scales. "logistic": Elo of the score s, s = 1 / (1 + 10^(-Elo / 400)). "normalized":
+the expected score's distance from 1/2 in standard deviations of a game, times 800 / ln 10; the
+standard deviation of a game is sqrt(2) times that of a pair's mean score. Equal normalized Elo
+differences take equally many games to detect, whatever the draw rate and the openings.
 
-Validity. The error rates, at most alpha at elo0 and beta at elo1, hold for large samples: the
-difference between the hypotheses must be so small that at least tens of pairs are needed, for then
-one pair changes the ratio little and the probabilities are known well. In simulations, 300 tests
-each, they held within the counting error (0.03 to 0.07 for 0.05) with bounds 10 Elo apart, 3,000
-pairs per test, and with bounds 150 apart, 15 pairs. A strength between elo0 and elo1 may end either
-way. Pairs must be independent: not copies of each other, and counted in an order that does not
-depend on their outcomes. A test must be stopped by its bounds only, and its bounds chosen before
-it. The score of a stopped match overstates the difference that stopped it; play a match of fixed
-length to measure one.
+Validity: the error rates, at most alpha at elo0 and beta at elo1, hold for large samples. The
+difference between the hypotheses must be so small that at least tens of pairs are needed, because
+then one pair changes the ratio little and the probabilities are known well. In simulations with 300
+tests each, the error rates held within the counting error (0.03 to 0.07 for 0.05) both with bounds
+10 Elo apart, 3,000 pairs per test, and with bounds 150 Elo apart, 15 pairs per test. For a strength
+between elo0 and elo1 either hypothesis may be accepted. Pairs must be independent: not copies of
+each other, and counted in an order that does not depend on their outcomes. A test must be stopped
+only by its bounds, and the bounds must be chosen before the test. The score of a stopped match
+overstates the difference that stopped it; to measure a difference, play a match of fixed length.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _NORMALIZED_ELO: Final = 800 / math.log(10)
 # Count that replaces 0 for an outcome that never occurred, so that no probability is 0. As in
 # fishtest.
 _UNSEEN: Final = 1e-3
-# The notes warn of fewer pairs, and of more Elo, than these.
+# The notes warn of fewer pairs, larger Elo differences and wider bounds than these.
 _FEW_PAIRS: Final = 30
 _LARGE_ELO: Final = 200.0
 _WIDE_BOUNDS: Final = 100.0
@@ -60,11 +60,10 @@ _WIDE_BOUNDS: Final = 100.0
 class SprtState:
     """State of a sequential test.
 
-    llr: logarithm of the likelihood ratio; positive values speak for H1. lower, upper: the bounds
-    at which H0 and H1 are accepted.
-    decision: the accepted hypothesis, None while the test goes on. pairs: number of game pairs.
-    score: the first agent's share of the points, NaN without games. notes: warnings, one sentence
-    each.
+    llr: logarithm of the likelihood ratio; positive values favor H1. lower, upper: the bounds at
+    which H0 and H1 are accepted. decision: the accepted hypothesis, None while the test goes on.
+    pairs: number of game pairs. score: the first agent's share of the points, NaN without games.
+    notes: warnings, one sentence each.
     """
 
     llr: float
@@ -79,12 +78,12 @@ class SprtState:
 def sprt(
     pair_scores: npt.ArrayLike, elo0: float, elo1: float, *, alpha: float = 0.05, beta: float = 0.05, model: Model = "logistic"
 ) -> SprtState:
-    """Return the state of a test after these game pairs; the module's docstring says what it assumes.
+    """Return the state of a test after these game pairs; see the module for its assumptions.
 
-    pair_scores: [5] numbers of pairs that gave the first agent 0, 1/2, 1, 3/2, 2 points. elo0,
-    elo1: the hypotheses, in Elo on the model's scale. alpha, beta: the probabilities to accept H1
-    if H0 holds, and H0 if H1 holds. Raises `ValueError` for other values, `ArithmeticError` if the
-    fit does not converge.
+    pair_scores: [5] numbers of pairs in which the first agent got 0, 1/2, 1, 3/2, 2 points. elo0,
+    elo1: the hypotheses, in Elo on the model's scale. alpha, beta: the probabilities of accepting
+    H1 if H0 holds, and H0 if H1 holds. Raises `ValueError` for other values, `ArithmeticError` if
+    the fit does not converge.
     """
     _check_settings(elo0, elo1, alpha, beta, model)
     counts = np.asarray(pair_scores, dtype=np.float64)
@@ -113,13 +112,13 @@ def _check_settings(elo0: float, elo1: float, alpha: float, beta: float, model: 
 
 
 def _log_likelihood_ratio(counts: Floats, elo0: float, elo1: float, model: Model) -> float:
-    """Return the logarithm of the likelihood ratio of H1 to H0. counts: [5], none of them 0."""
+    """Return the logarithm of the likelihood ratio of H1 to H0. counts: [5], all positive."""
     observed = counts / counts.sum()
     if model == "logistic":
         fits = [_fit_with_mean(observed, 1 / (1 + 10 ** (-elo / 400))) for elo in (elo0, elo1)]
     else:
-        # The standard deviation of a pair's mean score is 1/sqrt(2) of a game's, so the same
-        # distance is sqrt(2) times as many of them.
+        # The standard deviation of a pair's mean score is 1/sqrt(2) times that of a game, so the
+        # same distance is sqrt(2) times as many of them.
         fits = [_fit_with_deviations(observed, math.sqrt(2) * elo / _NORMALIZED_ELO) for elo in (elo0, elo1)]
     return float(counts @ np.log(fits[1] / fits[0]))
 
@@ -132,10 +131,10 @@ def _fit_with_mean(observed: Floats, mean: float) -> Floats:
 def _fit_orthogonal(observed: Floats, values: Floats) -> Floats:
     """Return the [5] probabilities p that fit best among those with sum p * values = 0.
 
-    By Lagrange p = observed / (1 + x * values), where x is the one root for which all p are
-    positive (Owen, 1988).
+    By Lagrange multipliers p = observed / (1 + x * values), where x is the one root for which all p
+    are positive (Owen, 1988).
     """
-    # p <= 1 for the smallest and the largest value bounds x more tightly than p > 0 does.
+    # p <= 1 for the smallest and for the largest value gives tighter bounds of x than p > 0.
     low = (observed[values.argmax()] - 1) / values.max()
     high = (observed[values.argmin()] - 1) / values.min()
     root = brentq(lambda x: float((observed * values / (1 + x * values)).sum()), low, high, xtol=1e-14, rtol=1e-14)
@@ -144,11 +143,12 @@ def _fit_orthogonal(observed: Floats, values: Floats) -> Floats:
 
 
 def _fit_with_deviations(observed: Floats, deviations: float) -> Floats:
-    """Return the [5] probabilities that fit best among those whose mean score is this number of standard deviations above 1/2.
+    """Return the [5] probabilities that fit best for a given distance of the mean score from 1/2.
 
-    The condition mean - 1/2 - deviations * sigma = 0 is not linear in the probabilities: each
-    iteration replaces it by its tangent at the last fit (Van den Bergh, "Normalized Elo: practical
-    computations", 4.1). Raises `ArithmeticError` if that does not converge.
+    deviations: the distance, in standard deviations. The condition mean - 1/2 - deviations * sigma
+    = 0 is not linear in the probabilities: each iteration replaces it by its tangent at the last
+    fit (Van den Bergh, "Normalized Elo: practical computations", 4.1). Raises `ArithmeticError` if
+    the iteration does not converge.
     """
     fit = np.full(5, 0.2)
     for number in range(1000):
@@ -182,11 +182,11 @@ def _notes(counts: Floats, elo0: float, elo1: float, model: Model) -> tuple[str,
 
 @dataclass(slots=True)
 class Sprt:
-    """A sequential test that runs along with a match.
+    """Sequential test that runs along with a match.
 
     elo0, elo1, alpha, beta, model: see `sprt`. pairs: the game pairs so far. decision: the first
-    hypothesis that was accepted; it stays, even if games that were in progress when the bound was
-    reached move the ratio back.
+    hypothesis that was accepted; it does not change, even if games that were in progress when the
+    bound was reached move the ratio back.
     """
 
     elo0: float
@@ -198,7 +198,7 @@ class Sprt:
     decision: Decision | None = None
 
     def __post_init__(self) -> None:
-        """Raises `ValueError` for settings that make no test."""
+        """Raises `ValueError` for invalid settings."""
         _check_settings(self.elo0, self.elo1, self.alpha, self.beta, self.model)
 
     def update(self, with_black: int, with_white: int) -> SprtState:
@@ -215,7 +215,7 @@ class Sprt:
 
 
 def format_state(state: SprtState) -> str:
-    """Return one line with the numbers and the decision, then the notes."""
+    """Return one line with the numbers and the decision, followed by the notes."""
     verdict = {"H0": "H0 accepted", "H1": "H1 accepted", None: "undecided"}[state.decision]
     score = "" if math.isnan(state.score) else f", score {state.score:.3f}"
     first = f"LLR {state.llr:.2f} ({state.lower:.2f} to {state.upper:.2f}): {verdict}; {state.pairs} pairs{score}"

@@ -1,4 +1,7 @@
-"""Standings of a tournament, in memory that grows with the players and openings, not with the games."""
+"""Standings of a tournament.
+
+Their memory grows with the numbers of players and openings, not with the number of games.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ import numpy.typing as npt
 from training.evaluation.journal import GameRecord
 from training.evaluation.results import PairCounts
 
-# Openings that are counted separately: a million different ones would fill the memory.
+# Maximum number of openings that are counted separately; a million would fill the memory.
 MAX_OPENINGS: Final = 20_000
 
 
@@ -21,8 +24,7 @@ class PlayerTotals:
     """Totals of one player.
 
     with_black, with_white: [3] numbers of losses, draws, wins. disc_difference: own discs minus the
-    opponents'. seconds: thinking time.
-    faults: numbers of games lost by faults, by reason.
+    opponents'. seconds: thinking time. faults: numbers of games lost by faults, by reason.
     """
 
     with_black: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(3, dtype=np.int64))
@@ -38,21 +40,20 @@ class PlayerTotals:
 
     @property
     def points(self) -> float:
-        """Number of wins, plus half of the draws."""
+        """Number of wins, plus half the number of draws."""
         both = self.with_black + self.with_white
         return float(both[2] + both[1] / 2)
 
 
 @dataclass(slots=True)
 class Standings:
-    """The results so far.
+    """Results of a tournament so far.
 
     players: in the order of their first appearance. pairs: the complete game pairs of each two
-    players that met; the key begins with the one that comes first in `players`. games: the number
-    of games. colors: [3] White's wins, draws, Black's wins. openings: the same three numbers for
-    each of the first `MAX_OPENINGS` openings. incomplete: the games of pairs whose other game is
-    missing.
-    reasons: numbers of games by the reason why they ended.
+    players that met; the key begins with the one that comes first in `players`. games: number of
+    games. colors: [3] numbers of White's wins, draws, Black's wins. openings: the same three
+    numbers for each of the first `MAX_OPENINGS` openings. incomplete: the games of pairs whose
+    other game is missing. reasons: numbers of games by the reason why they ended.
     """
 
     players: list[str] = field(default_factory=list)
@@ -66,7 +67,7 @@ class Standings:
 
     @classmethod
     def of(cls, entries: Iterable[dict[str, Any] | GameRecord]) -> Standings:
-        """Return the results of a journal, as `read_journal` yields it."""
+        """Return the results of a journal, as yielded by `read_journal`."""
         standings = cls()
         for entry in entries:
             if isinstance(entry, GameRecord):
@@ -112,7 +113,10 @@ class Standings:
         counts.add(round(2 * with_black.black_score), 2 - round(2 * with_white.black_score))
 
     def pair_counts(self, first: str, second: str) -> PairCounts:
-        """Return the game pairs of two players from the view of the first; all zero if they have not met."""
+        """Return the game pairs of two players from the first one's perspective.
+
+        All counts are zero if the players have not met.
+        """
         if (second, first) in self.pairs:
             return self.pairs[second, first].swapped()
         return self.pairs.get((first, second), PairCounts())

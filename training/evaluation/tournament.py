@@ -1,12 +1,14 @@
-"""Tournaments: many agents, every opening twice with colors swapped, a journal that survives interruptions, ratings with intervals.
+"""Tournaments of many agents, with a journal that survives interruptions, and ratings.
+
+Every opening is played twice, with colors swapped.
 
 `python -m training.evaluation.tournament SPEC SPEC ... --openings random:8 --games 200 --out DIR`
-plays a round robin; `--gauntlet` the first agent against each of the others; `--ladder` each agent
-against the next. Each game is in DIR/games.jsonl as soon as it ends; after an interruption at any
-moment, `--out DIR --resume` goes on and ends with the same games as a run that was never
-interrupted.
+plays a round robin; with `--gauntlet` the first agent meets each of the others, with `--ladder`
+each agent meets the next one. Each game is in DIR/games.jsonl as soon as it ends. After an
+interruption at any moment, `--out DIR --resume` continues, and ends with the same games as a run
+that was never interrupted.
 
-Agents play in worker processes. The games do not depend on the number of these: all randomness
+Agents play in worker processes. The games do not depend on the number of workers: all randomness
 comes from the seed and the number of the block of games, and the division into blocks does not
 depend on the workers.
 """
@@ -45,31 +47,33 @@ Schedule = Literal["round_robin", "gauntlet", "ladder"]
 
 DEFAULT_MOVE_SECONDS: Final = 30.0
 
-# Pairs of games in a block, which is played in one batch: enough for the batch, few enough that all
-# workers have one.
+# Maximum number of game pairs in a block, which is played as one batch, and number of blocks per
+# pairing: blocks must be large enough for batches, and numerous enough for all workers.
 _LARGEST_BLOCK: Final = 1024
 _BLOCKS_PER_PAIRING: Final = 8
 
 # Seconds between two updates of the progress bar on a terminal, and between two lines elsewhere.
 _SHOW_SECONDS: Final = 0.2
 _LOG_SECONDS: Final = 30.0
-# Players in the progress bar.
+# Number of players shown in the progress bar.
 _PLAYERS_SHOWN: Final = 3
-# Calls of agents per worker before the clock starts.
+# Number of calls of agents per worker before the clock starts.
 _CALLS_BEFORE: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Settings that decide which games are played. Raises `ValueError` for a tournament that cannot be played.
+    """Settings that decide which games are played.
 
-    players: names, specs or names of agents that are handed over. games: number for each two
-    players that meet, even. openings: a source for `OpeningBook`. epsilon: probability that a move
-    is replaced by a random legal one; 0.1 is the Othello League's mode. sprt: for two players, the
-    Elo differences of the two hypotheses of a sequential test that ends the match, see `Sprt`.
-    move_seconds: longest time for a move; an agent that takes longer loses the game. A batch of K
-    positions may take 1 + K/4 times as long; if it takes longer, its games are played again one by
-    one.
+    players: specs, or names of agents that are passed to `run_tournament`. games: number of games
+    for each two players that meet, even. openings: a source for `OpeningBook`. epsilon: probability
+    that a move is replaced by a random legal one; 0.1 is the League mode of the Othello League.
+    sprt: for two players, the Elo differences of the two hypotheses of a sequential test that ends
+    the match, see `Sprt`. move_seconds: longest time for a move, in seconds; an agent that takes
+    longer loses the game. A batch of K positions may take 1 + K/4 times as long; if it takes
+    longer, its games are played again one by one.
+
+    Raises `ValueError` for settings with which no tournament can be played.
     """
 
     players: tuple[str, ...]
@@ -105,7 +109,7 @@ class Settings:
 
     @property
     def pairings(self) -> list[tuple[str, str]]:
-        """The pairs of players that meet."""
+        """Pairs of players that meet."""
         if self.schedule == "gauntlet":
             return [(self.players[0], other) for other in self.players[1:]]
         if self.schedule == "ladder":
@@ -118,7 +122,10 @@ class Settings:
         return len(self.pairings) * self.games
 
     def blocks(self, book: OpeningBook, done: Callable[[int], bool]) -> Iterator[Block]:
-        """Yield the games that are not done, in blocks. A block's openings and seed depend on nothing but the settings."""
+        """Yield the games that are not done, in blocks.
+
+        The openings and the seed of a block depend only on the settings.
+        """
         pairs_per_pairing = self.games // 2
         size = min(_LARGEST_BLOCK, math.ceil(pairs_per_pairing / _BLOCKS_PER_PAIRING))
         for (pairing, players), start in itertools.product(enumerate(self.pairings), range(0, pairs_per_pairing, size)):
@@ -139,8 +146,8 @@ class TournamentResult:
 
 
 TournamentProgress = Callable[[Standings, float], object]
-"""Called with the standings and the moves of the games that have not ended, as a number of games: when the agents are ready, whenever
-they move, and after each game."""
+"""Called before each call of an agent and after each game. Arguments: the standings, and the moves
+made in running games, converted to a number of games."""
 
 
 def run_tournament(
@@ -152,14 +159,16 @@ def run_tournament(
     build_seconds: float = DEFAULT_BUILD_SECONDS,
     progress: TournamentProgress = lambda _standings, _games_in_play: None,
 ) -> TournamentResult:
-    """Play a tournament, or the rest of it if `out` has a journal of the same settings, and return all results.
+    """Play a tournament and return all results.
 
-    out: the folder of the journal. players: functions that construct the agents whose names are no
-    specs. workers: number of processes; with 0 the agents play in this process, where nothing stops
-    one that hangs. build_seconds: longest time to construct an agent in a worker, and for its first
-    call; an agent that takes longer, or ends its process, forfeits its games.
+    If `out` has a journal with the same settings, only the remaining games are played.
 
-    Raises, before the first game, `ValueError` if the journal is of another tournament,
+    out: the folder of the journal. players: functions that construct the agents whose names are not
+    specs. workers: number of processes; with 0 the agents play in this process, where an agent that
+    hangs cannot be stopped. build_seconds: longest time to construct an agent in a worker, and for
+    its first call; an agent that takes longer, or ends its process, forfeits its games.
+
+    Raises, before the first game, `ValueError` if the journal belongs to another tournament,
     `RecordFormatError` if it is damaged, `AgentSpecError` or `PlayerError` for an agent that cannot
     be constructed or cannot play on the board; `WorkerError` if processes cannot be started,
     `OSError` if the journal cannot be written.
@@ -205,11 +214,14 @@ def run_tournament(
 
 
 class _DecidedError(Exception):
-    """The sequential test has its decision."""
+    """Raised when the sequential test has accepted a hypothesis."""
 
 
 class _SequentialTest:
-    """The sequential test of a tournament, if it has one: counts pairs in the order of the schedule, whatever order they end in."""
+    """Sequential test of a tournament, if its settings have one.
+
+    Pairs are counted in the order of the schedule, not in the order in which they end.
+    """
 
     def __init__(self, settings: Settings) -> None:
         self._first = settings.players[0]
@@ -219,16 +231,16 @@ class _SequentialTest:
 
     @property
     def is_decided(self) -> bool:
-        """Whether one of the hypotheses has been accepted."""
+        """True if one of the hypotheses has been accepted."""
         return self._test is not None and self._test.decision is not None
 
     @property
     def state(self) -> SprtState | None:
-        """The state of the test; None without one."""
+        """State of the test; None without one."""
         return None if self._test is None else self._test.state()
 
     def add(self, record: GameRecord) -> None:
-        """Count a game. Games after the decision do not count."""
+        """Count a game. Games after the decision are ignored."""
         if self._test is None or self.is_decided:
             return
         black_outcome = round(2 * record.black_score)
@@ -241,7 +253,10 @@ class _SequentialTest:
 
 
 class _InOrder:
-    """Passes games on in the order of their numbers: what ends a match early must not depend on which of them end first."""
+    """Callback that passes games on in the order of their numbers.
+
+    The end of a match with a sequential test must not depend on which games end first.
+    """
 
     def __init__(self, keep: Callable[[GameRecord], object], done: bytearray) -> None:
         self._keep, self._done = keep, done
@@ -258,7 +273,7 @@ class _InOrder:
 
 
 def _past(path: Path, settings: Settings, session: dict[str, Any]) -> tuple[Standings, bytearray, _SequentialTest]:
-    """Read a journal: its results, for each game whether it is done, and the sequential test."""
+    """Read a journal: the standings, a flag per game that is 1 if it is done, and the test."""
     standings, done, test = Standings(), bytearray(settings.total_games), _SequentialTest(settings)
     standings.add_players(settings.players)
     for entry in read_journal(path):
@@ -285,7 +300,10 @@ def _check_settings(session: dict[str, Any], settings: Settings, path: Path) -> 
 
 
 def read_settings(session: dict[str, Any], path: Path) -> Settings:
-    """Return the settings of a journal's session. Raises `RecordFormatError` if it has none of a tournament."""
+    """Return the settings of a session of a journal.
+
+    Raises `RecordFormatError` if they are missing, invalid, or not those of a tournament.
+    """
     if session.get("kind", "tournament") != "tournament":
         raise RecordFormatError(f"{path}: games of a {session['kind']}, not of a tournament")
     try:
@@ -297,7 +315,10 @@ def read_settings(session: dict[str, Any], path: Path) -> Settings:
 
 
 def settings_of(out: Path) -> Settings:
-    """Return the settings of the tournament in a folder. Raises `RecordFormatError` if there is none, or `OSError`."""
+    """Return the settings of the tournament in a folder.
+
+    Raises `RecordFormatError` if the journal has none, `OSError` if it cannot be read.
+    """
     for entry in read_journal(out / JOURNAL):
         if isinstance(entry, dict):
             return read_settings(entry, out / JOURNAL)
@@ -305,13 +326,16 @@ def settings_of(out: Path) -> Settings:
 
 
 def _has_begun(out: Path) -> bool:
-    """Return whether the journal in a folder has a complete line."""
+    """Return True if the journal in a folder has a complete line."""
     path = out / JOURNAL
     return path.is_file() and next(read_journal(path), None) is not None
 
 
 def format_cross_table(standings: Standings) -> str:
-    """Return the score of the player of each row against that of each column, and in all games, best first."""
+    """Return a table of the scores of each player against each other and in all games.
+
+    The score is that of the player of the row; the best player comes first.
+    """
     players = sorted(standings.players, key=lambda name: -standings.totals[name].points / max(1, standings.totals[name].games))
     width = max(len(name) for name in players)
     lines = [" " * (width + 5) + "".join(f"{number:>7}" for number in range(1, len(players) + 1)) + "    all  games  faults"]
@@ -327,11 +351,11 @@ def format_cross_table(standings: Standings) -> str:
 
 
 class _Display:
-    """Shows the progress of a tournament: a bar on a terminal, a line now and then elsewhere; use it in a `with`.
+    """Display of the progress: a bar on a terminal, a line every 30 seconds elsewhere.
 
-    Games in play count by their moves, since the games of a block end nearly at once. The clock
-    starts when each worker has made a few moves, so that neither processes that start nor code that
-    is loaded or compiled at the first moves count as time per game.
+    Use it as a context manager. Running games count by their moves, since the games of a block end
+    at nearly the same time. The clock starts after each worker has made a few moves, so that
+    starting processes and loading or compiling code do not count as time per game.
     """
 
     def __init__(self, settings: Settings, *, workers: int) -> None:
@@ -349,7 +373,7 @@ class _Display:
         self._bar.close()
 
     def __call__(self, standings: Standings, games_in_play: float) -> None:
-        """Show the results so far, unless that was done just now."""
+        """Show the results so far, at most once per interval."""
         now, games = time.monotonic(), standings.games + games_in_play
         is_last = standings.games == self._total
         if self._started is None:
@@ -373,7 +397,7 @@ class _Display:
 
 
 def _leaders(standings: Standings) -> str:
-    """Return the best players and their scores."""
+    """Return the best players and their scores as text."""
     scores = {name: totals.points / totals.games for name, totals in standings.totals.items() if totals.games}
     best = sorted(scores, key=lambda name: -scores[name])[:_PLAYERS_SHOWN]
     return ", ".join(f"{name} {scores[name]:.3f}" for name in best)

@@ -1,13 +1,13 @@
-"""Processes that play games, so that an agent that hangs or ends its process costs its own games and not the tournament.
+"""Worker processes that play games, so that an agent that fails costs only its own games.
 
-A worker plays one block of games at a time and sends each game as it ends. Before it constructs or
-asks an agent it says so. If the answer does not come in time, or the worker dies, that is the
-agent's fault:
+A worker plays one block of games at a time and sends each game as soon as it ends. It sends a
+message before it constructs or asks an agent. If the answer does not come in time, or the worker
+dies, that is the fault of the agent:
 
-- while the agent is constructed, or in its first call: it forfeits all games that are left, in this
-  run of the tournament;
-- in a later call: the block goes to a new worker, which plays the rest of its games one by one,
-  until the game is known that the agent has lost.
+- while the agent is constructed, or in its first call: it forfeits all remaining games, in this run
+  of the tournament;
+- in a later call: the block is given to a new worker, which plays the remaining games one by one,
+  until the game that the agent has lost is known.
 
 An agent whose construction raises is refused before the first game.
 """
@@ -39,35 +39,35 @@ from training.evaluation.players import Player, PlayerError, build_player
 from training.evaluation.referee import Asking, Fault, Pairs, play_alone, play_pairs
 
 DEFAULT_BUILD_SECONDS: Final = 180.0
-"""Longest time to construct an agent, and for its first call. Generous: the first search on a machine compiles for up to 40 seconds, and
-longer if other workers compile at the same time."""
+"""Longest time to construct an agent, and for its first call, in seconds. The first search on a
+machine compiles for up to 40 seconds, and longer if other workers compile at the same time."""
 
-# A batch of K positions may take as long as one position, plus K times this share of it, before its
-# games are played one by one.
+# A batch of K positions may take 1 + K * this share times as long as one position; if it takes
+# longer, its games are played one by one.
 _BATCH_SHARE: Final = 0.25
-# For a new process, which imports; not an agent's fault.
+# Longest time for a new process to start and import modules; a timeout is not an agent's fault.
 _START_SECONDS: Final = 300.0
-# Numbers of threads of the libraries behind NumPy and PyTorch, which contend if each worker has one
-# per core.
+# Thread counts of the libraries behind NumPy and PyTorch. With one thread per core in each worker,
+# the workers would compete for the cores.
 _THREAD_VARIABLES: Final = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 # Maximum wait for worker messages before deadlines are checked again, in seconds.
 _WAIT_SECONDS: Final = 60.0
-# A block is given up after this number of deaths of its workers that are no agent's fault.
+# A block is given up after this number of deaths of its workers without a fault of an agent.
 _MAX_DEATHS: Final = 3
-# An agent forfeits all games after this number of deaths in its construction or first call: one may
-# have had a cause outside.
+# An agent forfeits all games after this number of deaths in its construction or first call: a
+# single death may have had an external cause.
 _MAX_BUILD_DEATHS: Final = 2
 
 Stage = Literal["construction", "first call"]
 
 
 class WorkerError(OSError):
-    """A worker could not start, or failed by a fault that is not an agent's."""
+    """Raised when a worker cannot start, or fails without a fault of an agent."""
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Games that a worker plays in one go. missing: numbers of those that have not been played."""
+    """Games that a worker plays as one task. missing: numbers of the games not yet played."""
 
     pairs: Pairs
     missing: tuple[int, ...]
@@ -83,7 +83,7 @@ class Building:
 
 @dataclass(frozen=True, slots=True)
 class BuildFailure:
-    """Message that an agent could not be constructed: an exception, as text."""
+    """Message that an agent could not be constructed. detail: the exception as text."""
 
     player: str
     detail: str
@@ -98,10 +98,10 @@ def play_block(
     asking: Callable[[Asking], object] = lambda _: None,
     move_seconds: float = float("inf"),
 ) -> None:
-    """Play the block's games in one batch or, alone, one by one.
+    """Play the block's games in one batch or, with `alone`, one by one.
 
-    A batch plays all games, so that the generator yields the same numbers; those that are missing
-    are reported.
+    A batch plays all games, including those that are not missing, so that the random numbers are
+    the same; only missing games are reported.
     """
     if alone:
         play_alone(block.pairs, agents, block.missing, finished=finished, asking=asking, move_seconds=move_seconds)
@@ -116,7 +116,7 @@ def play_block(
 
 
 class BlockProgress:
-    """The part of a block that has been played: `add` counts each message."""
+    """Progress of a block; `add` counts each message."""
 
     def __init__(self, block: Block) -> None:
         self.block = block
@@ -133,7 +133,7 @@ class BlockProgress:
 
     @property
     def games_in_play(self) -> float:
-        """Moves of the games that have not ended, as a number of games."""
+        """Moves made in games that have not ended, converted to a number of games."""
         return (len(self.block.missing) - len(self.done)) * min(1.0, self._num_asked / max(1, self._num_moves))
 
     def rest(self) -> Block:
@@ -142,7 +142,10 @@ class BlockProgress:
 
 
 class LocalPool:
-    """Plays blocks in this process, where nothing stops an agent that hangs. The methods are those of `WorkerPool`."""
+    """Pool that plays blocks in this process, with the methods of `WorkerPool`.
+
+    An agent that hangs cannot be stopped.
+    """
 
     def __init__(self, players: Mapping[str, Player], *, board_size: int = 8, move_seconds: float) -> None:
         self._players = dict(players)
@@ -158,11 +161,11 @@ class LocalPool:
 
     @property
     def games_in_play(self) -> float:
-        """Moves of the games that have not ended, as a number of games."""
+        """Moves made in games that have not ended, converted to a number of games."""
         return 0.0 if self._progress is None else self._progress.games_in_play
 
     def build_players(self) -> None:
-        """Construct each player once. Raises `PlayerError` if that raises."""
+        """Construct each player once. Raises `AgentSpecError` or `PlayerError` if that fails."""
         for name, player in self._players.items():
             if name not in self._agents:
                 self._agents[name] = build_player(name, player, self._board_size)
@@ -170,7 +173,10 @@ class LocalPool:
     def play(
         self, blocks: Iterable[Block], finished: Callable[[GameRecord], object], *, moved: Callable[[], object] = lambda: None
     ) -> None:
-        """Play all blocks. finished: called with each game. moved: called before each call of an agent."""
+        """Play all blocks.
+
+        finished: called with each game. moved: called before each call of an agent.
+        """
         for block in blocks:
             self._progress = progress = BlockProgress(block)
 
@@ -188,7 +194,7 @@ class LocalPool:
 
 
 def _work(connection: Connection, players: Mapping[str, bytes], board_size: int, move_seconds: float, threads: int) -> None:
-    """Run a worker process until its parent is gone."""
+    """Run a worker process until its parent process has ended."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if hasattr(os, "setsid"):
         os.setsid()  # with what agents start it is one group, which ends as one
@@ -211,7 +217,7 @@ def _work(connection: Connection, players: Mapping[str, bytes], board_size: int,
             agents[name] = build_player(name, _unpickled(name, players[name]), board_size)
 
     def ask_once(name: str) -> None:
-        """Ask an agent once, so that what it does for the first time, such as compiling, does not count as thinking."""
+        """Ask an agent once, so that work in its first call, such as compiling, is not timed."""
         if name not in asked:
             asked.add(name)
             connection.send(Building(name, "first call"))
@@ -249,7 +255,10 @@ def _pickled(name: str, player: Player) -> bytes:
 
 
 def _unpickled(name: str, player: bytes) -> Player:
-    """Import the function that constructs a player: an import that fails, hangs or ends the process is the agent's fault."""
+    """Import the function that constructs a player.
+
+    An import that fails, hangs or ends the process is the fault of the agent.
+    """
     try:
         unpickled: Player = pickle.loads(player)
     except Exception as error:  # a module may raise anything when it is imported
@@ -258,23 +267,23 @@ def _unpickled(name: str, player: bytes) -> Player:
 
 
 def _kill_group(process: int) -> None:
-    """End a worker and all that its agents have started."""
+    """Kill a worker and all processes that its agents have started."""
     if hasattr(os, "killpg"):
         with suppress(OSError):
             os.killpg(process, signal.SIGKILL)
 
 
 Task = Block | str
-"""Games to be played, or the name of a player to be constructed."""
+"""Block of games to be played, or name of a player to be constructed."""
 
 
 @dataclass(slots=True)
 class _Worker:
-    """A worker process.
+    """Worker process.
 
-    task, alone, progress: what it plays, whether one by one, and how far that is. doing: its last
-    message on what it does. deadline: until when the next message must come. is_fresh: whether it
-    has played no block yet.
+    task: what it does now, None if idle. alone: True if it plays the games one by one. progress: of
+    the block. doing: its last message about an agent. deadline: time until which the next message
+    must arrive. is_fresh: True if it has not played a block yet.
     """
 
     process: Any
@@ -287,7 +296,7 @@ class _Worker:
     deadline: float = float("inf")
 
     def kill(self) -> None:
-        """End it, and what it has started."""
+        """Kill the process and the processes that it has started."""
         _kill_group(self.process.pid)
         self.process.kill()
         self.process.join()
@@ -295,7 +304,7 @@ class _Worker:
 
 
 class WorkerPool:
-    """Workers that play blocks; use it in a `with`, at whose end they are gone.
+    """Pool of worker processes that play blocks; a context manager, which ends the processes.
 
     players: the player behind each name. board_size: of all games. move_seconds: longest time for a
     move. build_seconds: longest time to construct an agent, and for its first call.
@@ -333,11 +342,14 @@ class WorkerPool:
 
     @property
     def games_in_play(self) -> float:
-        """Moves of the games that have not ended, as a number of games."""
+        """Moves made in games that have not ended, converted to a number of games."""
         return sum(worker.progress.games_in_play for worker in self._workers if worker.progress is not None)
 
     def build_players(self) -> None:
-        """Construct each player once. Raises `PlayerError` if that raises; players that hang or die in it forfeit all games."""
+        """Construct each player once; players that hang or die in it forfeit all games.
+
+        Raises `PlayerError` if a construction raises.
+        """
         if not self._has_built:
             self._run(self._players, lambda _: None)
         self._has_built = True
@@ -345,9 +357,10 @@ class WorkerPool:
     def play(
         self, blocks: Iterable[Block], finished: Callable[[GameRecord], object], *, moved: Callable[[], object] = lambda: None
     ) -> None:
-        """Play all blocks. finished: called with each game. moved: called before each call of an agent.
+        """Play all blocks.
 
-        Raises `WorkerError` if workers die by no fault of an agent.
+        finished: called with each game. moved: called before each call of an agent. Raises
+        `WorkerError` if workers die without a fault of an agent.
         """
         self._moved = moved
         self._run(blocks, finished)
@@ -368,7 +381,7 @@ class WorkerPool:
                     self._fail(worker, "timeout", finished)
 
     def _hand_out(self, source: Iterator[Task], finished: Callable[[GameRecord], object]) -> None:
-        """Give tasks to idle workers, and start workers, until all have one or no task is left."""
+        """Give tasks to idle workers, and start workers, until all are busy or no task is left."""
         while True:
             worker = next((worker for worker in self._workers if worker.task is None), None)
             if worker is None and len(self._workers) >= self._num_workers:
@@ -433,7 +446,11 @@ class WorkerPool:
         worker.task, worker.progress, worker.doing, worker.deadline = None, None, None, float("inf")
 
     def _refuse(self, worker: _Worker, failure: BuildFailure) -> None:
-        """Refuse an agent whose construction raises: before the games, or for the rest of them if it could be constructed before."""
+        """Refuse an agent whose construction raises.
+
+        This happens before the first game, or for all remaining games if it could be constructed
+        earlier.
+        """
         if isinstance(worker.task, str):
             raise PlayerError(failure.detail)
         assert worker.task is not None
@@ -451,7 +468,7 @@ class WorkerPool:
         assert task is not None
         if isinstance(doing, Building):
             # In a worker that has played before, another agent may have left something behind that
-            # ends the process.
+            # kills the process.
             self._build_deaths[doing.player] += reason == "died" and worker.is_fresh
             if reason == "timeout" or self._build_deaths[doing.player] >= _MAX_BUILD_DEATHS:
                 detail = f"no answer in {self._build_seconds:g} s" if reason == "timeout" else ended
@@ -471,14 +488,20 @@ class WorkerPool:
             self._waiting.append((task, alone))
 
     def _count_death(self, task: Task, code: int) -> None:
-        """Count a death that is no agent's fault."""
+        """Count a death that is not the fault of an agent.
+
+        Raises `WorkerError` if the workers for the task have died too often.
+        """
         self._deaths[task] += 1
         if self._deaths[task] >= _MAX_DEATHS:
             what = task if isinstance(task, str) else " against ".join(task.pairs.players)
             raise WorkerError(f"worker processes for {what} end by themselves, exit code {code}")
 
     def _forfeited(self, pairs: Pairs, game: int, lost: Sequence[str]) -> GameRecord:
-        """Return the record of a game that a player loses because it cannot be used; of two such players, the one to move first."""
+        """Return the record of a game that a player loses because it cannot be used.
+
+        If neither player can be used, the one to move first loses.
+        """
         to_move = pairs.colors(game)[pairs.opening(game).final.side_to_move]
         loser = to_move if to_move in lost else lost[0]
         return _forfeit(pairs, game, loser, self._unusable[loser])
@@ -486,7 +509,7 @@ class WorkerPool:
 
 @contextmanager
 def _environment(variables: Mapping[str, str]) -> Iterator[None]:
-    """Set environment variables, which are not set before, for processes that are started inside."""
+    """Set environment variables that are not yet set, for processes started inside the `with`."""
     os.environ.update(variables)
     try:
         yield
@@ -496,7 +519,10 @@ def _environment(variables: Mapping[str, str]) -> Iterator[None]:
 
 
 def _forfeit(pairs: Pairs, game: int, loser: str, fault: Fault, *, moves: str = "") -> GameRecord:
-    """Return the record of a game that a player has lost without an answer. moves: the moves so far."""
+    """Return the record of a game that a player has lost without an answer.
+
+    moves: the moves so far.
+    """
     opening = pairs.opening(game)
     black, white = pairs.colors(game)
     return GameRecord(

@@ -1,12 +1,12 @@
-"""Checks of an agent: whether it follows the protocol of `othello_env.agent.Agent`, and where it does not.
+"""Checks that an agent follows the protocol of `othello_env.agent.Agent`.
 
 `python -m training.evaluation.check_agent SPEC`
 `python -m training.evaluation.check_agent factory:my_package.my_agent:make`
 
-The agent is constructed and asked in a separate process, which is killed when a call takes too
-long: an agent that hangs or ends its process is a finding like any other. Errors are faults that
-lose games or make results wrong, warnings are what one should know before a tournament, notes are
-for information.
+The agent is constructed and asked in a separate process, which is killed if a call takes too long:
+an agent that hangs or ends its process is reported like any other finding. Errors are faults that
+lose games or make results wrong, warnings are facts to know before a tournament, notes are for
+information.
 """
 
 from training.evaluation.check_agent.checks import Limits, check_agent

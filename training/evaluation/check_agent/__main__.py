@@ -1,4 +1,4 @@
-"""`python -m training.evaluation.check_agent`: check whether an agent follows the protocol."""
+"""Check that an agent follows the protocol: `python -m training.evaluation.check_agent`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from training.evaluation.check_agent import Finding, check_in_process, format_fi
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Run the command. argv: its arguments, by default those of the process. Exits with 1 where there are errors."""
+    """Run the command; exit with status 1 if the agent has errors.
+
+    argv: its arguments, by default those of the process.
+    """
     parser = Parser(
         prog="python -m training.evaluation.check_agent",
         description="Check whether an agent follows the protocol, and report faults.",

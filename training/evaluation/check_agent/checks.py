@@ -1,4 +1,4 @@
-"""The checks of an agent, one function each, in the order in which they run."""
+"""Checks of an agent, one function each, in the order in which they run."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from training.evaluation.check_agent.trial import GLOBAL_RANDOMNESS, Announce, T
 
 LARGE_BATCH: Final = 4096
 _SPEED_BATCHES: Final = (1, 256, LARGE_BATCH)
-# The smallest sample, of slow agents.
+# Number of positions in the smallest samples, for slow agents.
 _FEWEST: Final = 16
-# Growth of the process in each third of the repeated calls that is not taken for chance.
+# Growth of the process, in bytes in each third of the repeated calls, that is reported as a leak.
 _LEAK_BYTES: Final = 2 << 20
 _LEAK_POSITIONS: Final = 256
-# Of the agent's randomness. All questions have the first one, except those that find out which
-# moves depend on chance.
+# Seeds of the agent's random numbers. All questions use the first one, except those that find out
+# which moves depend on chance.
 _SEEDS: Final = (11, 12, 13, 14, 15, 16, 17, 18)
 
 Progress = Callable[[int, int], object]
@@ -38,11 +38,11 @@ Progress = Callable[[int, int], object]
 class Limits:
     """Extent of the checks.
 
-    num_games: random games whose positions are used. num_compared: positions in which answers are
-    compared. batch_seconds: the size of batches is reduced where an agent takes longer for one.
-    speed_seconds, speed_calls: limits of each measurement of speed. leak_seconds,
-    leak_calls: limits of the repeated calls that show a leak. slow_move_seconds: slower agents get
-    a warning.
+    num_games: number of random games whose positions are used. num_compared: number of positions in
+    which answers are compared. batch_seconds: batches are made smaller if an agent takes longer for
+    one. speed_seconds, speed_calls: limits of each measurement of speed. leak_seconds, leak_calls:
+    limits of the repeated calls that show a leak. slow_move_seconds: agents that take longer for a
+    move get a warning.
     """
 
     num_games: int = 100
@@ -65,9 +65,10 @@ def check_agent(
     report: ReportFinding = lambda _: None,
     progress: Progress = lambda _done, _total: None,
 ) -> list[Finding]:
-    """Check an agent in this process, which the agent can block or end; `check_in_process` is safe from that.
+    """Check an agent in this process, and return all findings, notes included.
 
-    rng: of the positions. Returns all findings, notes included.
+    The agent can block or end this process; `check_in_process` is safe from that. rng: of the
+    positions.
     """
     limits = limits or Limits()
     trial = Trial(agent, announce=announce, report=report)
@@ -91,7 +92,7 @@ def check_agent(
 
 
 def _check_protocol(trial: Trial) -> bool:
-    """Check the two members of the protocol. Returns whether the agent can be asked."""
+    """Check the two members of the protocol. Return True if the agent can be asked."""
     try:
         name = getattr(trial.agent, "name", None)
     except Exception as error:  # a property of the agent can raise anything
@@ -115,7 +116,7 @@ def _check_protocol(trial: Trial) -> bool:
 
 
 class _Checks:
-    """The checks of an agent that can be asked. Batches are not larger than the agent has the time for."""
+    """Checks of an agent that can be asked, in batches of a size that it has the time for."""
 
     def __init__(self, trial: Trial, board_size: int, games: RandomGames, limits: Limits) -> None:
         self._trial, self._agent = trial, trial.agent
@@ -126,12 +127,15 @@ class _Checks:
         return self._trial.ask(positions, seed=seed, about=about)
 
     def _sample(self, most: int) -> PositionBatch:
-        """Return at most `most` positions of all stages."""
+        """Return at most `most` positions of all stages of the game."""
         running = self._games.running
         return running.take(spread(len(running), most))
 
     def check_first_answer(self) -> bool:
-        """Ask about the start position and find the batch size that the agent has the time for. Returns whether it answers."""
+        """Ask about the start position and choose the batch size.
+
+        Returns True if the agent answers.
+        """
         if self._ask(PositionBatch.start(1, self._board_size), "the start position") is None:
             return False
         num_positions = 1
@@ -149,20 +153,24 @@ class _Checks:
         return True
 
     def check_every_kind(self) -> None:
-        """Look for illegal moves in thousands of positions of all stages, and in those that are rare in games."""
+        """Look for illegal moves in positions of all stages, and in kinds rare in games."""
         for about, positions in kinds_of_positions(self._games, self._board_size).items():
             for rows in (np.arange(1), spread(len(positions), self._batch_size)):
                 self._ask(positions.take(rows), about)
 
     def check_odd_batches(self) -> None:
-        """Ask about no position at all, about the same position many times, and about all kinds in one batch."""
+        """Ask about an empty batch, many equal positions, and all kinds in one batch."""
         self._ask(PositionBatch.start(0, self._board_size), "an empty batch")
         self._ask(PositionBatch.start(self._batch_size, self._board_size), f"{self._batch_size} equal positions")
         mixed = self._games.without_auto_pass
         self._ask(mixed.take(spread(len(mixed), self._batch_size)), "a batch with passes and finished games in it")
 
     def compare_answers(self) -> None:
-        """Ask the same question again, with other global seeds, one position alone, in another order, with exchanged colors."""
+        """Ask the same question again under other conditions, and compare the answers.
+
+        The conditions are: the same seed, another global seed, one position alone, another order,
+        and exchanged colors.
+        """
         positions = self._sample(min(self._limits.num_compared, max(1, self._batch_size // 4)))
         with global_seed(1):
             first = self._ask(positions, "a question for the first time")
@@ -194,7 +202,7 @@ class _Checks:
                 self._compare(positions, first, exchanged, stable, "depends on colors, although sees_colors is False", "error")
 
     def _stable_rows(self, positions: PositionBatch, first: Moves) -> npt.NDArray[np.int64]:
-        """Return the rows in which the agent's moves do not depend on the random numbers, as far as several seeds show."""
+        """Return the rows in which the moves were the same with several seeds."""
         same_mask = np.ones(len(positions), dtype=np.bool_)
         for seed in _SEEDS[1:] if self._trial.uses_rng else ():
             moves = self._ask(positions, "the same question with another rng", seed=seed)
@@ -218,7 +226,7 @@ class _Checks:
         fault: str,
         severity: Severity = "warning",
     ) -> None:
-        """Report the rows, of those that chance does not decide, in which two answers differ."""
+        """Report the rows in which two answers differ. stable: rows not decided by chance."""
         differing = stable[first[stable] != second[stable]]
         if len(differing):
             row = int(differing[0])
@@ -250,7 +258,7 @@ class _Checks:
             self._trial.add("warning", sentence)
 
     def look_for_leaks(self) -> None:
-        """Find out whether the process grows with every call."""
+        """Check that the memory of the process does not grow with every call."""
         if resident_bytes() is None:
             return
         positions = self._sample(min(_LEAK_POSITIONS, self._batch_size))
@@ -271,7 +279,7 @@ class _Checks:
             self._trial.add("warning", sentence, f"{calls} calls with the same positions")
 
     def check_pickling(self) -> None:
-        """Note whether the agent itself can be sent to another process."""
+        """Note if the agent itself cannot be sent to another process."""
         try:
             pickle.dumps(self._agent)
         except Exception as error:  # objects can raise anything when they are pickled

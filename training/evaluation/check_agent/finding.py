@@ -11,14 +11,18 @@ Severity = Literal["error", "warning", "note"]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Finding about an agent. sentence: the fact. reproducer: Python for one call that shows it, or where it was seen; may be empty."""
+    """Finding about an agent.
+
+    sentence: the fact. reproducer: Python for one call that shows it, or where it was seen; may be
+    empty.
+    """
 
     severity: Severity
     sentence: str
     reproducer: str = ""
 
     def __str__(self) -> str:
-        """One line, or two with the reproducer."""
+        """Return one line, or two with the reproducer."""
         return f"{self.severity}: {self.sentence}" + (f"\n    {self.reproducer}" if self.reproducer else "")
 
 
@@ -27,7 +31,7 @@ ReportFinding = Callable[[Finding], object]
 
 
 def format_findings(findings: Sequence[Finding]) -> str:
-    """Return the findings, errors first, and a line with the number of findings of each severity."""
+    """Return the findings, errors first, and a line with the number of each severity."""
     severities: tuple[Severity, ...] = get_args(Severity)
     ordered = sorted(findings, key=lambda finding: severities.index(finding.severity))
     counts = ((severity, sum(finding.severity == severity for finding in findings)) for severity in severities)

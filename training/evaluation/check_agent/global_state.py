@@ -1,4 +1,4 @@
-"""Global state that an agent must leave alone: the global random number generators, and the memory of the process."""
+"""Global state: the random number generators that an agent must leave alone, and memory."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ import numpy as np
 
 @contextmanager
 def watch_global_randomness() -> Iterator[Callable[[], bool]]:
-    """Yield a function that returns, after the block, whether global random numbers were used or seeded."""
+    """Yield a function that detects the use of global random numbers in the block.
+
+    Called after the block, it returns True if they were used or seeded.
+    """
     before = _random_state()
     after: list[bytes] = []
     yield lambda: after[0] != before
@@ -39,7 +42,7 @@ def global_seed(seed: int) -> Iterator[None]:
 
 
 def resident_bytes() -> int | None:
-    """Return the memory of this process; None where the system does not tell."""
+    """Return the resident memory of this process; None if the system does not report it."""
     try:
         return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError, IndexError):

@@ -1,4 +1,4 @@
-"""The checks of an agent in a process of their own, which may hang or end."""
+"""Checks of an agent in a separate process, which may hang or end."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from training.evaluation.check_agent.checks import Limits, Progress, check_agent
 from training.evaluation.check_agent.finding import Finding, ReportFinding
 from training.evaluation.check_agent.trial import shorten
 
-# The least time for a process to start, import what it needs and construct the agent.
+# Minimum limit for a process to start, import its modules and construct the agent, in seconds.
 _CONSTRUCTION_SECONDS: Final = 60.0
 
 
 @dataclass(slots=True)
 class _State:
-    """Facts about the process that checks. question: the last one that the agent was asked."""
+    """State of the checking process. question: the last question to the agent."""
 
     findings: list[Finding] = field(default_factory=list)
     question: str = "agent construction"
@@ -45,11 +45,11 @@ def check_in_process(
     report: ReportFinding = lambda _: None,
     progress: Progress = lambda _done, _total: None,
 ) -> list[Finding]:
-    """Construct an agent in a new process and check it there.
+    """Construct an agent in a new process and check it there; return all findings.
 
-    seed: of the positions. call_seconds: limit of one call; construction may take a minute in any
-    case. seconds: limit of all checks; what is left then is not checked. report: called with each
-    finding when it is made.
+    seed: of the positions. call_seconds: limit of one call; the construction has at least a minute.
+    seconds: limit of all checks; checks that are left then are skipped. report: called with each
+    finding when it is made. Raises `ValueError` for a limit that is not a positive number.
     """
     for name, limit in (("call_seconds", call_seconds), ("seconds", seconds)):
         if not (limit > 0 and math.isfinite(limit)):
@@ -78,7 +78,7 @@ def check_in_process(
 
 @contextmanager
 def _ignored_interrupts() -> Iterator[None]:
-    """Ignore Ctrl-C for a moment. Signals can be set in the main thread only; elsewhere this does nothing."""
+    """Ignore Ctrl-C inside the `with`. This has no effect outside the main thread."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -92,7 +92,10 @@ def _ignored_interrupts() -> Iterator[None]:
 def _listen(
     receiver: Connection, state: _State, call_seconds: float, deadline: float, report: ReportFinding, progress: Progress
 ) -> Finding | None:
-    """Receive messages until the process has finished or is gone. Returns a finding where it takes too long."""
+    """Receive messages until the process has finished or ended.
+
+    Returns a finding if the process takes too long.
+    """
     limit = max(call_seconds, _CONSTRUCTION_SECONDS)
     call_deadline = time.monotonic() + limit
     while not state.finished:
@@ -123,7 +126,10 @@ def _exit_text(code: int | None) -> str:
 
 
 def _check_and_send(sender: Connection, spec: str, board_size: int, seed: int, limits: Limits | None) -> None:
-    """Check an agent and send findings, questions (`str`), progress (`tuple`), and None at the end. Runs in the process."""
+    """Check an agent in the new process and send messages.
+
+    The messages are findings, questions (`str`), progress (`tuple`), and None at the end.
+    """
     with sender:
         try:
             agent = make_agent(spec)

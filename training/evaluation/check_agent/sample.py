@@ -14,7 +14,7 @@ from othello_env.bitboard import popcount
 from othello_env.game import Game
 from othello_env.position import Position
 
-# Leads to a position with 33 moves, the most that a side can have in a game.
+# Moves that lead to a position with 33 legal moves, the maximum in a game.
 _MOST_MOVES: Final = "f5d6c4f3c5b4b3e6c6g5f6c7c3d2c2b2f4g4g3g7g6e7d3g2h3b6"
 
 
@@ -22,8 +22,8 @@ _MOST_MOVES: Final = "f5d6c4f3c5b4b3e6c6g5f6c7c3d2c2b2f4g4g3g7g6e7d3g2h3b6"
 class RandomGames:
     """Positions of random games.
 
-    running: neither over nor a pass. after_pass: the same side moves twice. over: finished.
-    without_auto_pass: all positions of games in which passes are moves, finished ones included.
+    running: neither over nor a pass. after_pass: the side to move has just moved. over: finished.
+    without_auto_pass: all positions of games in which passes are moves, including finished ones.
     """
 
     running: PositionBatch
@@ -54,7 +54,7 @@ def _concatenate(batches: Sequence[PositionBatch], *, auto_pass: bool) -> Positi
 
 
 def kinds_of_positions(games: RandomGames, board_size: int) -> dict[str, PositionBatch]:
-    """Return the positions of each kind by its name, at least one of each."""
+    """Return the positions of each kind by its name; kinds without a position are left out."""
     running, raw = games.running, games.without_auto_pass
     squares = board_size * board_size
     last_disc = [Position.parse(f"-OX{'-' * (squares - 3)}X"), Position.parse(f"{'-' * (squares - 3)}OX-O")]

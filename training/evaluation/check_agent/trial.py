@@ -1,4 +1,4 @@
-"""A trial of one agent: questions, and findings about the answers."""
+"""Trial of an agent: questions, and findings about the answers."""
 
 from __future__ import annotations
 
@@ -24,10 +24,11 @@ GLOBAL_RANDOMNESS: Final = "uses the global random numbers of NumPy or of random
 
 
 class Trial:
-    """Asks one agent questions and collects findings. Each kind of fault is reported once, where it is first seen.
+    """Asks an agent questions and collects findings.
 
-    findings: all findings so far. seconds: time that the agent has taken. uses_rng: whether it has
-    used the generator passed to it.
+    Each kind of fault is reported only once, when it is first seen. findings: all findings so far.
+    seconds: time that the agent has taken. uses_rng: True if it has used the generator passed to
+    it.
     """
 
     def __init__(self, agent: Any, *, announce: Announce, report: ReportFinding) -> None:
@@ -39,7 +40,11 @@ class Trial:
         self._faults: set[str] = set()
 
     def add(self, severity: Severity, sentence: str, reproducer: str = "", *, fault: str | None = None) -> None:
-        """Report a finding. fault: its kind, by default the sentence; only the first finding of a kind is reported."""
+        """Report a finding.
+
+        fault: the kind of the finding, by default the sentence; only the first finding of a kind is
+        reported.
+        """
         kind = fault or sentence
         if kind not in self._faults:
             self._faults.add(kind)
@@ -48,7 +53,10 @@ class Trial:
             self._report(finding)
 
     def ask(self, positions: PositionBatch, *, seed: int, about: str) -> Moves | None:
-        """Return the agent's moves, None where it raises or its answer is invalid; every fault is reported. about: the positions."""
+        """Return the agent's moves, None if it raises or its answer is invalid.
+
+        Every fault is reported. about: description of the positions.
+        """
         self._announce(f"{about}: {question(positions, 0, seed)}" if len(positions) else about)
         try:
             answer = self._call(positions, seed, about)
@@ -58,7 +66,10 @@ class Trial:
         return self._read(positions, answer, seed, about)
 
     def _call(self, positions: PositionBatch, seed: int, about: str) -> Any:
-        """Return the agent's answer. It gets a copy of the positions, so that changes of them are noticed."""
+        """Return the agent's answer.
+
+        The agent gets a copy of the positions, so that changes to them are detected.
+        """
         given, rng = positions.copy(), np.random.default_rng(seed)
         before = rng.bit_generator.state
         with watch_global_randomness() as touched:
@@ -98,7 +109,7 @@ class Trial:
                 break
             rows = failing
         sentence = f"raises an exception, asked about {about}: {shorten(describe_error(error))}"
-        # An empty batch has no moves to lose a game with.
+        # An error in an empty batch cannot lose a game.
         severity: Severity = "error" if len(positions) else "warning"
         reproducer = question(positions, int(rows[0]), seed) if len(rows) == 1 else ""
         if len(rows) > 1:
@@ -114,7 +125,7 @@ class Trial:
         return False
 
     def _read(self, positions: PositionBatch, answer: Any, seed: int, about: str) -> Moves | None:
-        """Return the answer as moves, None where it is invalid output; reports illegal moves."""
+        """Return the answer as moves, None if it is invalid; illegal moves are reported."""
         if not len(positions) and _is_empty(answer):
             return np.zeros(0, dtype=np.int64)  # the type of no elements is of no consequence
         try:
@@ -133,7 +144,10 @@ class Trial:
         return moves
 
     def _report_illegal(self, positions: PositionBatch, answer: npt.NDArray[Any], rows: Moves, seed: int, about: str) -> None:
-        """Report illegal moves by what is expected instead. answer: as given, rows: indices of the illegal moves."""
+        """Report illegal moves by the move that is expected instead.
+
+        answer: as returned by the agent. rows: indices of the illegal moves.
+        """
         illegal_mask = np.zeros(len(positions), dtype=np.bool_)
         illegal_mask[rows] = True
         no_square_mask = positions.legal_moves == 0
@@ -156,17 +170,17 @@ def _is_empty(answer: Any) -> bool:
 
 
 def question(positions: PositionBatch, row: int, seed: int) -> str:
-    """Return one call as Python, to be copied."""
+    """Return a call of the agent as Python code that can be copied."""
     passes = "" if positions.auto_pass else ", auto_pass=False"
     position = f"PositionBatch.from_positions([Position.parse({str(positions[row])!r})]{passes})"
     return f"agent.select_moves({position}, np.random.default_rng({seed}))"
 
 
 def show_move(move: int, board_size: int) -> str:
-    """Return the name of a move with its number, the number alone where it is not a square or the pass."""
+    """Return the name of a move with its number; only the number if it is out of range."""
     return f"{format_square(move, board_size)} ({move})" if 0 <= move <= board_size**2 else str(move)
 
 
 def shorten(text: str) -> str:
-    """Return the beginning of a long text."""
+    """Return the beginning of a text that is too long."""
     return text if len(text) <= _MAX_TEXT else text[:_MAX_TEXT] + "..."

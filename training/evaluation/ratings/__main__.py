@@ -1,4 +1,4 @@
-"""`python -m training.evaluation.ratings`: rate the players of a tournament."""
+"""Rate the players of a tournament: `python -m training.evaluation.ratings`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Ratings from counts of results: groups of players that games connect, a fit for each, intervals and probabilities."""
+"""Ratings from counts of results.
+
+Players that games connect form a group; each group has its own fit, with intervals and
+probabilities.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +23,7 @@ from training.evaluation.standings import Standings
 _ELO: Final = 400 / math.log(10)
 _Z_95: Final = 1.959964
 
-# The matrices of more players than this, [P, P], would take too much memory.
+# With more players, the [P, P] matrices would take too much memory.
 MAX_PLAYERS: Final = 2000
 
 
@@ -36,10 +40,10 @@ class Estimate:
 class PlayerRating:
     """Rating of a player.
 
-    elo: NaN for a player without games. low, high: 95% interval, of the distance to the anchor or
-    to the mean; infinite where the results set no limit. games, score: number of games in complete
-    pairs, and the share of the points that the player got in them. group: index of its group;
-    ratings of different groups cannot be compared.
+    elo: NaN for a player without games. low, high: 95% interval of the distance to the anchor or to
+    the mean; infinite if the results set no limit. games, score: number of games in complete pairs,
+    and the share of the points that the player got in them. group: index of its group; ratings of
+    different groups cannot be compared.
     """
 
     name: str
@@ -55,9 +59,9 @@ class PlayerRating:
 class Group:
     """Players that are connected by games.
 
-    players: best first. games: number of games between them. black_advantage: worth of moving
-    first, in Elo. draw_probability: of a game between equal players without an advantage of moving
-    first.
+    players: best first. games: number of games between them. black_advantage: value of moving
+    first, in Elo. draw_probability: of a game between equal players if moving first is no
+    advantage.
     """
 
     players: tuple[str, ...]
@@ -71,10 +75,10 @@ class Ratings:
     """Ratings of a tournament.
 
     players: by group, then best first. groups: the one with the most games first;
-    `PlayerRating.group` is an index here. superiority: [P, P] in the order of players, the
-    likelihood that the row's player is stronger than the column's; 0.5 on the diagonal, NaN between
-    groups. anchor: player and its rating; None where the mean of every group is 0. notes: sentences
-    that a reader must know.
+    `PlayerRating.group` is an index into it. superiority: [P, P] in the order of players, the
+    probability that the player of the row is stronger than the player of the column; 0.5 on the
+    diagonal, NaN between groups. anchor: player and its rating; None if the mean of every group is
+    0. notes: sentences that a reader must know.
     """
 
     players: tuple[PlayerRating, ...]
@@ -85,16 +89,16 @@ class Ratings:
 
     @property
     def black_advantage(self) -> Estimate:
-        """Worth of moving first, in Elo, in the group with the most games; NaN without games."""
+        """Value of moving first, in Elo, in the first group; NaN without games."""
         return self.groups[0].black_advantage if self.groups else Estimate(math.nan, math.nan, math.nan)
 
     @property
     def draw_probability(self) -> Estimate:
-        """Probability of a draw between equal players in the group with the most games; NaN without games."""
+        """Probability of a draw between equal players in the first group; NaN without games."""
         return self.groups[0].draw_probability if self.groups else Estimate(math.nan, math.nan, math.nan)
 
     def __getitem__(self, name: str) -> PlayerRating:
-        """Return a player's rating. Raises `KeyError`."""
+        """Return the rating of a player. Raises `KeyError` for an unknown name."""
         for player in self.players:
             if player.name == name:
                 return player
@@ -109,11 +113,10 @@ def fit_ratings(
 ) -> Ratings:
     """Return the ratings that fit the results best.
 
-    pairs: [3, 3] counts of the results of the pairs of games of two players, see `PairCounts`; or
-    the standings of a tournament.
-    players: further players to name in the result. anchor: a player and its rating in Elo; by
-    default the mean of each group is 0.
-    Raises `ValueError` for invalid counts, an unknown anchor, and more than `MAX_PLAYERS` players.
+    pairs: for each two players the [3, 3] counts of their pairs of games, see `PairCounts`; or the
+    standings of a tournament. players: further players to include in the result. anchor: a player
+    and its rating in Elo; by default the mean of each group is 0. Raises `ValueError` for invalid
+    counts, an unknown anchor, or more than `MAX_PLAYERS` players.
     """
     notes: list[str] = []
     names: list[str] = list(players or ())
@@ -135,7 +138,7 @@ def fit_ratings(
 
 
 def _merge_counts(pairs: Mapping[tuple[str, str], npt.ArrayLike], notes: list[str]) -> dict[tuple[str, str], Floats]:
-    """Return the counts of each pairing once, with the name that comes first in the alphabet as the first player."""
+    """Return the counts of each pairing once; the first player is the first in the alphabet."""
     counts: dict[tuple[str, str], Floats] = {}
     for (first, second), given in pairs.items():
         cells = np.asarray(given, dtype=np.float64)
@@ -144,7 +147,7 @@ def _merge_counts(pairs: Mapping[tuple[str, str], npt.ArrayLike], notes: list[st
         if first == second:
             notes.append(f"{first}: games against itself are left out.")
         elif cells.any():
-            # From the opponent's view wins and losses are exchanged, and so are the colors.
+            # From the opponent's perspective wins and losses are exchanged, and so are the colors.
             names, cells = ((first, second), cells) if first < second else ((second, first), cells[::-1, ::-1].T)
             counts[names] = counts.get(names, 0) + cells
     # Sorted, so that rounding does not depend on the order in which players met.
@@ -152,7 +155,7 @@ def _merge_counts(pairs: Mapping[tuple[str, str], npt.ArrayLike], notes: list[st
 
 
 def _connected_groups(names: Sequence[str], counts: Mapping[tuple[str, str], Floats]) -> list[list[str]]:
-    """Return the groups of players that games connect; players without games are in no group."""
+    """Return the groups of players that games connect; players without games are in none."""
     index = {name: number for number, name in enumerate(names)}
     edges = np.zeros((len(names), len(names)))
     for first, second in counts:
@@ -168,7 +171,10 @@ def _connected_groups(names: Sequence[str], counts: Mapping[tuple[str, str], Flo
 
 @dataclass(frozen=True, slots=True)
 class _Fit:
-    """Fit of a group: arrays [P] in the order of names; covariance: [P, P] of elo."""
+    """Fit of a group.
+
+    Arrays: [P] in the order of names; covariance: [P, P], of elo.
+    """
 
     names: list[str]
     elo: Floats
@@ -232,7 +238,10 @@ def _fit_group(names: list[str], counts: Mapping[tuple[str, str], Floats], *, an
 
 
 def _took_points(firsts: Indices, seconds: Indices, results: Floats, *, num_players: int) -> Floats:
-    """Return [P, P], 1 where the row's player took points from the column's. results: [L, 3] losses, draws and wins of the first."""
+    """Return [P, P], 1 where the player of the row took points from the player of the column.
+
+    results: [L, 3] losses, draws and wins of the first player.
+    """
     took_points = np.zeros((num_players, num_players))
     took_points[firsts, seconds] = results[:, 1:].any(axis=1)
     took_points[seconds, firsts] = results[:, :2].any(axis=1)
@@ -240,12 +249,12 @@ def _took_points(firsts: Indices, seconds: Indices, results: Floats, *, num_play
 
 
 def _reference(names: Sequence[str], took_points: Floats, *, anchor: tuple[str, float] | None) -> Floats:
-    """Return weights [P]: intervals are those of the distance to the weighted mean.
+    """Return weights [P]; intervals are those of the distance to the weighted mean of the ratings.
 
-    The anchor, if given. Otherwise the largest set of players that are connected by points taken in
-    both directions, directly or through others; all players where there are no two such players. An
-    undefeated player, whose rating no result limits, thus does not widen the intervals of the
-    others.
+    If there is an anchor, it has all the weight. Otherwise the weights are equal in the largest set
+    of players that are connected by points taken in both directions, directly or through others; if
+    there are no two such players, in the set of all players. Thus an undefeated player, whose
+    rating no result limits, does not widen the intervals of the others.
     """
     if anchor is not None and anchor[0] in names:
         return np.array([float(name == anchor[0]) for name in names])
@@ -253,18 +262,18 @@ def _reference(names: Sequence[str], took_points: Floats, *, anchor: tuple[str, 
     sizes = np.bincount(labels)[labels]
     if sizes.max() == 1:
         return np.full(len(names), 1 / len(names))
-    # Of sets of the same size the one with the name that comes first.
+    # Of sets of the same size, the one with the name that comes first.
     weights = (labels == labels[sizes.argmax()]).astype(np.float64)
     normalized: Floats = weights / weights.sum()
     return normalized
 
 
 def _unlimited(took_points: Floats, reference: Floats) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-    """Return two masks [P]: players whose ratings the results do not limit from below, and from above.
+    """Return two masks [P]: players whose ratings have no lower limit, and no upper limit.
 
-    The rating of a player is limited from above where a player of the reference took points from
-    it, directly or through others (Ford, 1957), and from below where it took points from a player
-    of the reference.
+    The results limit a player's rating from above if a player of the reference took points from it,
+    directly or through others (Ford, 1957), and from below if it took points from a player of the
+    reference.
     """
     inside = np.flatnonzero(reference)
     no_lower_limit, no_upper_limit = np.zeros(len(took_points), dtype=np.bool_), np.zeros(len(took_points), dtype=np.bool_)
@@ -301,7 +310,7 @@ def _note_unlimited(
 
 
 def _black_advantage(likelihood: Likelihood, value: float, deviation: float) -> Estimate:
-    """Return Black's advantage in Elo; its interval is open where only one color won games."""
+    """Return Black's advantage in Elo; its interval is open if only one color won games."""
     results = likelihood.results.sum(axis=0)
     black_wins, white_wins = results[0, 2] + results[1, 0], results[0, 0] + results[1, 2]
     low = value - _Z_95 * deviation if black_wins else -math.inf
@@ -311,8 +320,8 @@ def _black_advantage(likelihood: Likelihood, value: float, deviation: float) -> 
 def _draw_probability(likelihood: Likelihood, log_weight: float, deviation: float) -> Estimate:
     """Return the probability of a draw between equal players.
 
-    Its interval is that of the log-odds, and extends to 0 or 1 where no games or all games were
-    drawn.
+    Its interval is that of the log-odds; it extends to 0 if no game was drawn, and to 1 if all
+    were.
     """
     draws, games = likelihood.results[..., 1].sum(), likelihood.results.sum()
     low, value, high = (float(expit(log_weight + shift * _Z_95 * deviation - math.log(2))) for shift in (-1, 0, 1))
@@ -331,7 +340,7 @@ def _note_groups(fits: Sequence[_Fit], anchor: tuple[str, float] | None, notes: 
 
 
 def _join_groups(fits: Sequence[_Fit], names: Sequence[str], *, anchor: tuple[str, float] | None, notes: list[str]) -> Ratings:
-    """Return the ratings of all groups, with the players that are in no group last."""
+    """Return the ratings of all groups; players that are in no group come last."""
     players: list[PlayerRating] = []
     groups: list[Group] = []
     superiority = np.full((len(names), len(names)), np.nan)
@@ -356,7 +365,10 @@ def _join_groups(fits: Sequence[_Fit], names: Sequence[str], *, anchor: tuple[st
 
 
 def _superiority(elo: Floats, covariance: Floats) -> Floats:
-    """Return [P, P], the probability that the row's player is stronger, from the joint normal distribution of the estimates."""
+    """Return [P, P], the probability that the player of the row is stronger.
+
+    It is computed from the joint normal distribution of the estimates.
+    """
     variances = covariance.diagonal()
     deviation = np.sqrt((variances[:, None] + variances - 2 * covariance).clip(1e-12))
     probabilities: Floats = ndtr((elo[:, None] - elo) / deviation)

@@ -1,4 +1,7 @@
-"""The likelihood of game results in the model of `training.evaluation.ratings`, with its derivatives and its maximum."""
+"""Likelihood of game results in the model of `training.evaluation.ratings`.
+
+The module has its derivatives, its maximum, and limits of the profile likelihood.
+"""
 
 from __future__ import annotations
 
@@ -13,21 +16,21 @@ from scipy.special import expit
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
 
-# The three results of a game from one player's view, loss, draw and win: the score, and 1 for a
-# draw.
+# The three results of a game from one player's perspective, loss, draw and win: the score, and 1
+# for a draw.
 SCORES: Final = np.array([0.0, 0.5, 1.0])
 _IS_DRAW: Final = np.array([0.0, 1.0, 0.0])
 
 _LOG_2: Final = math.log(2)
-# Newton steps below this size, in log-odds, end an iteration.
+# An iteration ends when a Newton step is smaller than this, in log-odds.
 _TOLERANCE: Final = 1e-8
 
 
 class Likelihood:
     """Likelihood of the results of a group of players, with the prior.
 
-    Parameters: [P + 2] strengths, Black's advantage, the logarithm of the draw weight v. The
-    strengths are determined up to a constant; a penalty keeps their mean at 0. Derivatives are
+    Parameters: [P + 2], the strengths, Black's advantage, and the logarithm of the draw weight v.
+    The strengths are determined up to a constant; a penalty keeps their mean at 0. Derivatives are
     computed per pairing, with respect to the difference in strength, Black's advantage and log v,
     and then summed over the pairings.
     """
@@ -39,12 +42,16 @@ class Likelihood:
         self._firsts, self._seconds = firsts, seconds
         # [L, 2, 3] results of the first player with Black and with White.
         self.results = np.stack([counts.sum(axis=2), counts.sum(axis=1)], axis=1)
-        # Black's advantage helps the first player in the one game and its opponent in the other.
+        # Black's advantage helps the first player in one game and the opponent in the other.
         self._color_signs = np.array([1.0, -1.0])
         self._virtual_games = (num_players - 1) / len(counts)
 
     def _log_probabilities(self, parameters: Floats) -> tuple[Floats, Floats]:
-        """Return log probabilities, [L, 2, 3] of loss, draw and win of the first player with Black and White, and differences, [L]."""
+        """Return log-probabilities, [L, 2, 3], and differences in strength, [L].
+
+        The probabilities are those of a loss, a draw and a win of the first player with Black and
+        with White.
+        """
         difference = parameters[self._firsts] - parameters[self._seconds]
         edge = (difference[:, None] + self._color_signs * parameters[-2]) / 2
         logits = np.stack([-edge, np.full_like(edge, parameters[-1]), edge], axis=2)
@@ -52,7 +59,7 @@ class Likelihood:
         return logits - largest - np.log(np.exp(logits - largest).sum(axis=2, keepdims=True)), difference
 
     def loss(self, parameters: Floats) -> float:
-        """Return the negative logarithm of likelihood times prior."""
+        """Return the negative logarithm of the likelihood times the prior."""
         log_probabilities, difference = self._log_probabilities(parameters)
         prior = self._virtual_games * _virtual_game_loss(difference).sum()
         prior += _virtual_game_loss(parameters[-2]) + _virtual_game_loss(parameters[-1] - _LOG_2)
@@ -76,7 +83,7 @@ class Likelihood:
         return gradient
 
     def hessian(self, parameters: Floats) -> Floats:
-        """Return the second derivatives of the loss, [P + 2, P + 2], positive definite."""
+        """Return the second derivatives of the loss, [P + 2, P + 2], a positive definite matrix."""
         log_probabilities, difference = self._log_probabilities(parameters)
         probabilities, games = np.exp(log_probabilities), self.results.sum(axis=2)
         mean, draw = probabilities @ SCORES, probabilities[..., 1]
@@ -96,10 +103,10 @@ class Likelihood:
         return hessian
 
     def gradient_products(self, parameters: Floats) -> Floats:
-        """Return the sum of the outer products of each observation's gradient with itself, [P + 2, P + 2].
+        """Return the sum over observations of the outer product of the gradient with itself.
 
-        An observation is a pair of games or a virtual game. This is the middle factor of the
-        sandwich estimate of the covariance.
+        Shape [P + 2, P + 2]. An observation is a pair of games or a virtual game. This is the
+        middle factor of the sandwich estimate of the covariance.
         """
         log_probabilities, difference = self._log_probabilities(parameters)
         probabilities = np.exp(log_probabilities)
@@ -115,7 +122,11 @@ class Likelihood:
         return products
 
     def _sum_matrices(self, by_pairing: Floats) -> Floats:
-        """Sum matrices [L, 3, 3], in (difference, advantage, log v), over the pairings. Returns [P + 2, P + 2] in the parameters."""
+        """Sum matrices over the pairings.
+
+        by_pairing: [L, 3, 3], in (difference, advantage, log v). Returns [P + 2, P + 2], in the
+        parameters.
+        """
         firsts, seconds = self._firsts, self._seconds
         total = np.zeros((self.num_players + 2, self.num_players + 2))
         for rows, columns, sign in ((firsts, firsts, 1), (seconds, seconds, 1), (firsts, seconds, -1), (seconds, firsts, -1)):
@@ -128,22 +139,25 @@ class Likelihood:
 
 
 def _virtual_game_loss(log_odds: Any) -> Any:
-    """Negative log-likelihood of half a win and half a loss."""
+    """Return the negative log-likelihood of half a win and half a loss."""
     return (np.logaddexp(0, log_odds) + np.logaddexp(0, -log_odds)) / 2
 
 
 def _virtual_game_products(log_odds: Any) -> Any:
-    """Mean square of the derivatives of a win and of a loss: (p**2 + (1 - p)**2) / 2 = 1/2 - p(1 - p)."""
+    """Return the mean square of the derivatives of a win and of a loss.
+
+    This is (p**2 + (1 - p)**2) / 2 = 1/2 - p(1 - p).
+    """
     return 0.5 - _win_variance(log_odds)
 
 
 def _win_variance(log_odds: Any) -> Any:
-    """p(1 - p), the variance of a win."""
+    """Return p(1 - p), the variance of a win."""
     return expit(log_odds) * expit(-log_odds)
 
 
 def maximize(likelihood: Likelihood) -> Floats:
-    """Return the parameters of the maximum, [P + 2]. Raises `ArithmeticError` where none is found."""
+    """Return the parameters of the maximum, [P + 2]. Raises `ArithmeticError` if none is found."""
     start = np.zeros(likelihood.num_players + 2)
     # Scaled to one game, so that a million games are no harder than ten.
     games = likelihood.results.sum()
@@ -156,8 +170,8 @@ def maximize(likelihood: Likelihood) -> Floats:
         options={"gtol": 1e-8, "maxiter": 1000},
     )
     parameters: Floats = found.x
-    # Rounding in the loss stops the search early where some results are a millionth of all. Newton
-    # steps need only the derivatives.
+    # Rounding errors in the loss stop the search early if some results are a millionth of all.
+    # Newton steps need only the derivatives.
     for _ in range(50):
         step = np.linalg.solve(likelihood.hessian(parameters), likelihood.gradient(parameters))
         parameters = parameters - step
@@ -167,19 +181,20 @@ def maximize(likelihood: Likelihood) -> Floats:
 
 
 def profile_limit(likelihood: Likelihood, parameters: Floats, contrast: Floats, *, direction: int) -> float:
-    """Return the distance from the estimate, in log-odds, at which the profile likelihood has fallen to 2.5% of its maximum.
+    """Return the distance at which the profile likelihood has fallen to 2.5% of its maximum.
 
-    contrast: [P] weights of the strengths; their weighted sum is what moves, and all other
-    parameters are fitted anew. direction: +1 or -1. The two games of a pair count as one, since
-    results that are all alike do not show how much they depend on each other. Where a player won
-    all its games, their probability is 1 at best, so the probability itself is 2.5%.
+    The distance is from the estimate, in log-odds. contrast: [P] weights of the strengths; their
+    weighted sum is moved, and all other parameters are fitted again. direction: +1 or -1. The two
+    games of a pair count as one, because results that are all the same do not show how much they
+    depend on each other. For a player that won all its games, the probability of these results is
+    at best 1, so at the limit it is 2.5%.
     """
     weights = np.append(contrast, [0.0, 0.0])
     least = likelihood.loss(parameters)
     best, estimate = parameters.copy(), float(weights @ parameters)
 
     def excess(distance: float) -> float:
-        """Loss of log-likelihood of the best fit at this distance, minus the loss allowed."""
+        """Return the loss of log-likelihood at this distance, minus the loss allowed."""
         nonlocal best
         for _ in range(100):
             system = np.block([[likelihood.hessian(best), weights[:, None]], [weights, np.zeros((1, 1))]])
@@ -190,7 +205,7 @@ def profile_limit(likelihood: Likelihood, parameters: Floats, contrast: Floats, 
                 break
         return (likelihood.loss(best) - least) / 2 + math.log(0.025)
 
-    # In small steps, because each fit starts from the last one.
+    # Small steps, because each fit starts from the last one.
     distance = 0.5
     while excess(distance) < 0:
         distance += 0.5

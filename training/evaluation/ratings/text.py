@@ -1,4 +1,4 @@
-"""Ratings as a table in plain text, and anchors from text."""
+"""Text of ratings: formatting as a table, and parsing of anchors."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from training.evaluation.ratings.fit import Estimate, Ratings
 def format_ratings(ratings: Ratings) -> str:
     """Return a table with the best player first, and the notes below it.
 
-    Columns: Elo with its interval, games, score, and the likelihood of being stronger than the next
-    player.
+    Columns: Elo with its interval, games, score, and the probability that the player is stronger
+    than the next one.
     """
     width = max([6, *(len(player.name) for player in ratings.players)])
     lines: list[str] = []
@@ -46,7 +46,10 @@ def _format_interval(low: float, high: float, style: str) -> str:
 
 
 def parse_anchor(text: str) -> tuple[str, float]:
-    """Return the player and the Elo of `NAME=1000`; the name may contain equals signs. Raises `ValueError`."""
+    """Return the player and the Elo of `NAME=1000`; the name may contain equals signs.
+
+    Raises `ValueError` for any other text.
+    """
     name, separator, elo = text.rpartition("=")
     try:
         value = float(elo)

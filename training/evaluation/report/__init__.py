@@ -1,4 +1,4 @@
-"""Report of a tournament: a page that contains everything, and the same numbers as Markdown and CSV.
+"""Report of a tournament: a self-contained page, and the same numbers as Markdown and CSV.
 
 `python -m training.evaluation.report DIR` reads DIR/games.jsonl and writes report.html, report.md,
 games.csv, crosstable.csv and ratings.csv beside it. `section` builds the contents once; `page`,

@@ -1,4 +1,4 @@
-"""`python -m training.evaluation.report`: make the report of a tournament."""
+"""Make the report of a tournament: `python -m training.evaluation.report`."""
 
 from __future__ import annotations
 

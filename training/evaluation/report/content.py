@@ -1,4 +1,4 @@
-"""Everything that the report of a tournament shows."""
+"""Contents of the report of a tournament."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from training.evaluation.tournament import DEFAULT_MOVE_SECONDS, read_settings
 class Report:
     """Contents of a report.
 
-    journal: name of the file. accuracy: endgame accuracy of each player by bands of empties; empty
-    where it was not measured.
-    accuracy_note: a sentence about that. games: the games that can be replayed, with their moves.
+    journal: name of the file. accuracy: endgame accuracy of each player by bands of empty squares;
+    empty if it was not measured. accuracy_note: a sentence about the accuracy. games: the games
+    that can be replayed, with their moves.
     """
 
     journal: str
@@ -51,7 +51,7 @@ class Report:
 
     @property
     def command(self) -> str | None:
-        """Command that plays this tournament again; None where the journal has no valid settings."""
+        """Command that plays this tournament again; None if the journal has no valid settings."""
         for session in self.summary.sessions:
             try:
                 settings = read_settings(session, Path(self.journal))

@@ -1,4 +1,7 @@
-"""Parts of a report: sections with paragraphs, tables, figures and games. Renderers leave out the parts that they cannot show."""
+"""Parts of a report: sections with paragraphs, tables, figures and games.
+
+Renderers leave out the parts that they cannot show.
+"""
 
 from __future__ import annotations
 
@@ -19,16 +22,17 @@ from training.evaluation.report.text import (
 )
 
 Look = Literal["name", "label", "text", "long text", "number", "board", "game", "shaded"]
-"""Appearance of a cell: names and texts to the left, labels of players shortened where there is little room, long texts wrapped, numbers
-to the right, boards as pictures, games as links, shaded cells in a color for the share that they
-stand for."""
+"""Appearance of a cell. Names and texts are aligned to the left, labels of players are shortened if
+there is little room, long texts are wrapped, numbers are aligned to the right, boards are
+pictures, games are links, and shaded cells have a color for their share."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
     """Type of the values of a column.
 
-    text: of a value in documents. fields: of a value in files, as many as the column has there.
+    text: returns a value as text, for documents. fields: returns a value as the fields that the
+    column has in files.
     """
 
     look: Look
@@ -46,14 +50,14 @@ class GameLink:
 
 @dataclass(frozen=True, slots=True)
 class Shaded:
-    """Cell of a matrix. share: from 0 to 1, decides the color. details: further lines."""
+    """Cell of a matrix. share: from 0 to 1, selects the color. details: further lines."""
 
     share: float
     text: str
     details: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        """The text with the details in parentheses."""
+        """Return the text with the details in parentheses."""
         return f"{self.text} ({'; '.join(self.details)})" if self.details else self.text
 
 
@@ -80,7 +84,7 @@ SHADED: Final = Kind("shaded")
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """Column of a table. names: of its fields in files, by default the title in lower case."""
+    """Column of a table. names: of its fields in files; by default the title in lower case."""
 
     title: str
     kind: Kind
@@ -92,13 +96,16 @@ class Column:
         return self.names or (self.title.lower(),)
 
     def text(self, value: Any) -> str:
-        """Return a value as text. None is a number that does not exist."""
+        """Return a value as text. None stands for a number that does not exist."""
         return DASH if value is None else self.kind.text(value)
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Table whose first column names its rows. rows: a value for each column, None where none exists."""
+    """Table whose first column names its rows.
+
+    rows: a value for each column, None if it does not exist.
+    """
 
     caption: str
     columns: tuple[Column, ...]
@@ -110,7 +117,7 @@ class Table:
         return any(column.kind.look == "shaded" for column in self.columns)
 
     def without(self, *titles: str) -> Table:
-        """Return the table without some columns."""
+        """Return the table without the columns of some titles."""
         kept = [place for place, column in enumerate(self.columns) if column.title not in titles]
         rows = tuple(tuple(row[place] for place in kept) for row in self.rows)
         return Table(self.caption, tuple(self.columns[place] for place in kept), rows)
@@ -118,7 +125,10 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Paragraph:
-    """Paragraph. style: "note" for facts that must be known before the numbers, "remark" for less important ones."""
+    """Paragraph of text.
+
+    style: "note" for facts that must be known before the numbers, "remark" for less important ones.
+    """
 
     text: str
     style: Literal["plain", "note", "remark"] = "plain"
@@ -133,14 +143,14 @@ class Code:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Names of numbers with the numbers, for the head of the document."""
+    """Names and numbers, for the head of the document."""
 
     facts: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """Plot. svg: drawn with the classes of the page's style. legend: CSS classes with their meanings."""
+    """Plot. svg: uses the CSS classes of the page. legend: CSS classes with their meanings."""
 
     svg: str
     caption: str
@@ -149,7 +159,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """Figures side by side. is_wide: whether their texts need more room than those of small plots."""
+    """Figures side by side. is_wide: True if their texts need more room than in small plots."""
 
     figures: tuple[Figure, ...]
     is_wide: bool = False
@@ -157,7 +167,7 @@ class Figures:
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """Games to step through. text: which games these are. results: for each game, how it ended."""
+    """Games to step through. text: describes the selection of games."""
 
     text: str
     games: tuple[ReplayedGame, ...]
@@ -165,7 +175,10 @@ class Replay:
 
 @dataclass(frozen=True, slots=True)
 class ReplayedGame:
-    """Game to step through. plies: see `replay.encode_plies`. opening: the position before the first move. result: in words."""
+    """Game to step through.
+
+    opening: the position before the first move. plies: see `replay.encode_plies`. result: in words.
+    """
 
     record: GameRecord
     opening: str
@@ -178,7 +191,7 @@ Part = Paragraph | Code | Facts | Table | Figure | Figures | Replay
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Section of a document. key: its address in a page."""
+    """Section of a document. key: its anchor in a page."""
 
     key: str
     title: str
@@ -196,5 +209,5 @@ class Document:
     origin: str
 
     def replay(self) -> Replay | None:
-        """Return the games of the document, if it has any."""
+        """Return the games of the document; None if it has none."""
         return next((part for section in self.sections for part in section.parts if isinstance(part, Replay)), None)

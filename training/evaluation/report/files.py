@@ -1,4 +1,4 @@
-"""The files of a report."""
+"""Files of a report."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from training.evaluation.report.section import build_document, pairing_table, ra
 from training.evaluation.report.spreadsheet import game_writer, write_table
 from training.evaluation.report.summary import Summary
 
-# Games on the page that can be replayed, besides those lost by faults.
+# Maximum number of games on the page that can be replayed, besides those lost by faults.
 _REPLAYS: Final = 200
-# Lines of the journal between two calls of `progress`.
+# Number of lines of the journal between two calls of `progress`.
 _LINES_PER_CALL: Final = 500
 
 Progress = Callable[[str, int, int], object]
-"""Called with the name of the work, and how much of it is done and exists in all."""
+"""Called with the name of the work, the amount that is done, and the total amount."""
 
 
 def write_report(
@@ -38,12 +38,13 @@ def write_report(
     anchor: tuple[str, float] | None = None,
     progress: Progress = lambda _work, _done, _total: None,
 ) -> None:
-    """Write report.html, report.md, games.csv, crosstable.csv and ratings.csv into a folder, which is made if it does not exist.
+    """Write report.html, report.md, games.csv, crosstable.csv and ratings.csv into a folder.
 
-    accuracy_games: number of games whose endgame moves are compared with perfect play; with 0, or
-    without numba, this is left out.
-    anchor: a player and its rating. The journal is read once. Raises `RecordFormatError` where it
-    is damaged, `ValueError` for an anchor that is not among the players, `OSError`.
+    The folder is created if it does not exist, and the journal is read once. accuracy_games: number
+    of games whose endgame moves are compared with perfect play; with 0, or without numba, there is
+    no such comparison. anchor: a player and its rating. Raises `RecordFormatError` if the journal
+    is damaged, `ValueError` for an anchor that is not among the players, `OSError` if a file cannot
+    be read or written.
     """
     if accuracy_games < 0:
         raise ValueError(f"accuracy games {accuracy_games}: must not be negative")
@@ -73,7 +74,10 @@ def write_report(
 
 
 def _open_text(path: Path) -> AbstractContextManager[TextIO]:
-    """Open a text file that replaces the old one when all of it is written. Invalid Unicode in names is escaped."""
+    """Open a text file that replaces the old one when it is complete.
+
+    Invalid Unicode in names is escaped.
+    """
     return open_atomically(path, "w", encoding="utf-8", errors="backslashreplace", newline="")
 
 
@@ -86,7 +90,10 @@ def _make_report(journal: str, summary: Summary, *, accuracy_games: int, anchor:
 
 
 def _replay(record: GameRecord) -> Game:
-    """Return the game of a record. Raises `RecordFormatError` where its moves are illegal or have another result."""
+    """Return the game of a record.
+
+    Raises `RecordFormatError` if its moves are illegal or have another result.
+    """
     try:
         game = record.replayed()
     except ValueError as error:
@@ -98,7 +105,10 @@ def _replay(record: GameRecord) -> Game:
 
 
 def _judge(records: Sequence[GameRecord], progress: Progress) -> tuple[dict[str, tuple[BandAccuracy, ...]], str]:
-    """Compare the endgame moves of games with perfect play. Returns the accuracy of each player, and a sentence about it."""
+    """Compare the endgame moves of games with perfect play.
+
+    Returns the accuracy of each player, and a sentence about it.
+    """
     if not records:
         return {}, "The endgames were not compared with perfect play."
     try:

@@ -1,4 +1,4 @@
-"""Short labels of names, for places that are too narrow for a name. Different names have different labels."""
+"""Short labels of names, for places that are too narrow; different names get different labels."""
 
 from __future__ import annotations
 
@@ -6,17 +6,21 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
-# Widths of letters of a sans-serif font such as DejaVu Sans, a wide one, in parts of the font size.
+# Letters by their width in a wide sans-serif font such as DejaVu Sans. Widths are multiples of the
+# font size.
 _WIDE: Final = frozenset("mwMW@%&…—")
 _NARROW: Final = frozenset("ijlI.,:;'|!()[] ft\"`")
 _LAST_OF_EUROPE: Final = "\u04ff"
 _NARROWEST: Final = 0.4
-# Letters shown before the first one in which a name differs from others.
+# Number of letters shown before the first one in which a name differs from others.
 _CONTEXT: Final = 4
 
 
 def text_width(text: str, *, font_size: float = 13) -> float:
-    """Return the approximate width of a text in the units of the font size, too large rather than too small."""
+    """Return the approximate width of a text; it is too large rather than too small.
+
+    font_size: in the unit of the result.
+    """
     return font_size * sum(map(_letter_width, text))
 
 
@@ -31,10 +35,11 @@ def _letter_width(letter: str) -> float:
 
 
 def short_labels(names: Sequence[str], *, width: float, font_size: float = 13) -> dict[str, str]:
-    """Return a label of at most a width for each name, by name.
+    """Return a label of at most a given width for each name.
 
-    A name that does not fit loses its middle. Where this makes labels equal, they keep the part in
-    which the names differ; as a last resort labels are numbered.
+    width, font_size: in the same unit. A name that does not fit loses its middle. If this makes
+    labels equal, they keep the part in which the names differ; as a last resort labels are
+    numbered.
     """
 
     def shorten(name: str, cut: Callable[[str, int], str], room: float = width) -> str:
@@ -59,13 +64,16 @@ def short_labels(names: Sequence[str], *, width: float, font_size: float = 13) -
 
 
 def _common_beginning(first: str, second: str) -> int:
-    """Return the length of the longest common beginning."""
+    """Return the length of the longest common prefix."""
     length = min(len(first), len(second))
     return next((place for place in range(length) if first[place] != second[place]), length)
 
 
 def _fit(name: str, cut: Callable[[str, int], str], width: float) -> str:
-    """Return the name, or the longest of its cuts that fits. cut: of a name to a number of letters. width: in parts of the font size."""
+    """Return the name, or the longest of its cuts that fits.
+
+    cut: shortens the name to a number of letters. width: as a multiple of the font size.
+    """
     if text_width(name, font_size=1) <= width:
         return name
     for kept in range(min(len(name) - 1, int(width / _NARROWEST)), 0, -1):
@@ -84,7 +92,10 @@ def _beginning(name: str, kept: int) -> str:
 
 
 def _with_difference(name: str, kept: int, *, shared: int) -> str:
-    """Keep a third of the letters at the beginning, and the rest from where the name differs. shared: length of the common beginning."""
+    """Keep a third of the letters at the beginning, and the rest from where the name differs.
+
+    shared: length of the common prefix.
+    """
     head = kept // 3
     length = kept - head
     start = max(head, min(shared - _CONTEXT, len(name) - length))

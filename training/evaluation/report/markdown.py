@@ -1,4 +1,4 @@
-"""The report as Markdown. Figures, boards and games to step through are left out."""
+"""Report as Markdown. Figures, boards and games to step through are left out."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def format_markdown(document: Document) -> str:
 
 
 def _render(part: Part) -> Iterator[str]:
-    """Yield the lines of a part, with an empty one at its end."""
+    """Yield the lines of a part, followed by an empty line."""
     if isinstance(part, Paragraph):
         yield from (_escape(part.text), "")
     elif isinstance(part, Code):
@@ -45,11 +45,11 @@ def _row(cells: list[str]) -> str:
 
 
 def _literal(text: str) -> str:
-    """Return a text for code, in which nothing can be escaped."""
+    """Return a text for code, where nothing can be escaped."""
     return " ".join(text.replace("`", "'").split())
 
 
 def _escape(text: str) -> str:
-    """Return a text in which Markdown and HTML find no markup."""
+    """Return a text without Markdown or HTML markup."""
     escaped = "".join(f"\\{sign}" if sign in "\\`*_{}[]#|~!" else sign for sign in " ".join(text.split()))
     return escaped.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

@@ -1,4 +1,4 @@
-"""The report as a page: one HTML file that contains everything and fetches nothing."""
+"""Report as a page: one self-contained HTML file that loads nothing from elsewhere."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from training.evaluation.report.replay import format_replay_data
 
 _ASSETS: Final = Path(__file__).parent / "assets"
 
-# Widths in parts of the font size: of names of players in tables, least width of those above a
-# column of a matrix, and width of all of these together.
+# Widths as multiples of the font size: of players' names in tables, the smallest one of names above
+# a column of a matrix, and that of all names above a matrix together.
 _LABEL_WIDTH: Final = 20.0
 _LEAST_HEAD_WIDTH: Final = 12.0
 _HEADS_WIDTH: Final = 48.0
 
-# The buttons below the board: key, label, and icon.
+# Buttons below the board: key, label, and icon.
 _BUTTONS: Final = {
     "first": ("First position", "M2 2h2v12H2zM14 2v12L5 8z"),
     "previous": ("Previous move", "M13 2v12L3 8z"),
@@ -40,7 +40,7 @@ _BUTTONS: Final = {
     "last": ("Last position", "M12 2h2v12h-2zM2 2v12l9-6z"),
 }
 
-# Nothing is fetched, whatever the names in a journal contain.
+# Nothing is loaded, whatever the names in a journal contain.
 _POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
 
 
@@ -83,7 +83,7 @@ class _Page:
         )
 
     def _render(self, parts: Sequence[Part]) -> str:
-        """Return parts as HTML; figures and the table that follows them share a row where they fit."""
+        """Return parts as HTML; figures share a row with the table that follows if it fits."""
         html: list[str] = []
         figures: list[str] = []
         for part in parts:
@@ -160,7 +160,7 @@ def _asset(name: str) -> str:
 
 
 def _label(name: str, labels: dict[str, str]) -> str:
-    """Return the label of a name, which shows the whole name when the pointer rests on it."""
+    """Return the label of a name as HTML; the whole name is shown as its tooltip."""
     label = labels.get(name, name)
     title = "" if label == name else f' title="{escape(name)}"'
     return f"<span{title}>{escape(label)}</span>"

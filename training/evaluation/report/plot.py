@@ -1,6 +1,7 @@
-"""Plots of a report as SVG, drawn with the classes of the page's style, so that they follow its light or dark scheme.
+"""Plots of a report as SVG.
 
-Plots are 420 units wide with a font of 13 units: readable on a phone as on a wide screen.
+They use the CSS classes of the page, so that they follow its light or dark scheme. Plots are 420
+units wide with a font of 13 units, which is readable both on a phone and on a wide screen.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from training.evaluation.report.label import short_labels, text_width
 _WIDTH: Final = 420
 _ROW_HEIGHT: Final = 24
 _RIGHT: Final = 16
-# Column of names at the left of a plot with a row per player: smallest width, largest width, and
-# the gap to the plot.
+# Column of names at the left of a plot with a row per player: smallest width, largest width, gap to
+# the plot.
 _NARROWEST_NAMES: Final = 60
 _WIDEST_NAMES: Final = 196
 _GAP: Final = 8
@@ -37,7 +38,7 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """Wins, draws and losses of a player with a color, "black" or "white"."""
+    """Wins, draws and losses of a player with one color, "black" or "white"."""
 
     name: str
     color: str
@@ -45,7 +46,10 @@ class Bar:
 
 
 class _Names:
-    """Column of names at the left of a plot, as wide as they need it. width: of the column with its gap."""
+    """Column of names at the left of a plot, as wide as the names need.
+
+    width: of the column with its gap.
+    """
 
     def __init__(self, names: Sequence[str], *, gap: float = _GAP) -> None:
         self._labels = short_labels(names, width=_WIDEST_NAMES)
@@ -54,7 +58,7 @@ class _Names:
         self._right = self.width - gap
 
     def draw(self, name: str, y: float) -> str:
-        """Return a name at the height of its row's middle."""
+        """Return a name as SVG. y: the middle of its row."""
         title = f"<title>{escape(name)}</title>"
         return f'<text x="{self._right}" y="{y + 4}" text-anchor="end">{escape(self._labels[name])}{title}</text>'
 
@@ -67,7 +71,10 @@ def interval_plot(
     logarithmic: bool = False,
     label: Callable[[float], str] = "{:g}".format,
 ) -> str:
-    """Return a plot with a dot and a line from low to high per row, names at the left. logarithmic: for values above 0."""
+    """Return a plot with a row per name: a dot at the value, and a line from low to high.
+
+    logarithmic: for values above 0.
+    """
     scale = math.log10 if logarithmic else float
     ends = [scale(end) for row in rows for end in (row.value, row.low, row.high)]
     low, high = min(ends), max(ends)
@@ -132,7 +139,10 @@ def histogram_plot(
     reference: float,
     width: int = _WIDTH,
 ) -> str:
-    """Return a plot of shares, in percent, over bins. edges: one more than shares. reference: value on the x axis that gets a line."""
+    """Return a plot of shares, in percent, over bins.
+
+    edges: one more than shares. reference: value on the x axis that is marked by a line.
+    """
     left, top, height = 46, 10, 130
     bottom = top + height
     largest = max([*shares, 1e-9]) * 100
@@ -164,7 +174,7 @@ def histogram_plot(
 
 
 def thumbnail(position: Position) -> str:
-    """Return a small board."""
+    """Return a small board as SVG."""
     n = position.board_size
     lines = "".join(f"M0 {10 * line}h{10 * n}M{10 * line} 0v{10 * n}" for line in range(n + 1))
     discs = []
@@ -186,7 +196,7 @@ def _axis(text: str, x: float, y: float) -> str:
 
 
 def _ticks(low: float, high: float, *, about: int = 5) -> list[float]:
-    """Return round numbers between two ends, which are included where they are round."""
+    """Return round numbers between two ends, including ends that are round."""
     step = 10 ** math.floor(math.log10((high - low) / about))
     step = next(step * factor for factor in (1, 2, 5, 10) if (high - low) / (step * factor) <= about)
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
@@ -194,7 +204,7 @@ def _ticks(low: float, high: float, *, about: int = 5) -> list[float]:
 
 
 def _log_ticks(low: float, high: float) -> list[float]:
-    """Return powers of ten between two powers; where these are few, also twice and five times the powers."""
+    """Return powers of ten between two powers; if there are few, also two and five times them."""
     whole = [float(power) for power in range(math.ceil(low), math.floor(high) + 1)]
     if len(whole) > 5:
         return whole[:: math.ceil(len(whole) / 5)]

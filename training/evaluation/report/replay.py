@@ -16,16 +16,16 @@ from training.evaluation.report.summary import is_fault
 
 # One letter per square, a1 first.
 SQUARE_LETTERS: Final = string.ascii_uppercase + string.ascii_lowercase + string.digits + "+/"
-# The side to move next: Black, White, or nobody.
+# Sign for the side to move next: Black, White, or none.
 _BLACK_NEXT, _WHITE_NEXT, _OVER = ":", ";", "."
 
 
 def encode_plies(game: Game) -> str:
-    """Return a game as words, the first for the position before the first move, each of the others for a move.
+    """Return a game as words: one for the position before the first move, then one per move.
 
-    A word has the letters of the square played and of the flipped squares, then a sign for the side
-    to move next, then the letters of its legal moves. Both sides are the same twice in a row where
-    the other one passes.
+    A word consists of the letters of the square played and of the flipped squares, a sign for the
+    side to move next, and the letters of its legal moves. If a side passes, the sign is the same
+    for two words in a row.
     """
     words = []
     before: Position | None = None
@@ -45,7 +45,11 @@ def _letters(squares: int) -> str:
 
 
 def describe_result(record: GameRecord, final: Position) -> str:
-    """Return the result of a game in words with the score, Black's first, or both scores where they differ. final: the last position."""
+    """Return the result of a game in words with the score, Black's first.
+
+    If the scores by discs and with the empty squares to the winner differ, both are given. final:
+    the last position.
+    """
     if not is_fault(record):
         result, (black, white) = format_result(final), final.discs
         has_scores = final.score("discs") != final.score("empties_to_winner")
@@ -60,7 +64,7 @@ def replayed_game(record: GameRecord, game: Game) -> ReplayedGame:
 
 
 def format_replay_data(games: Sequence[ReplayedGame]) -> str:
-    """Return the games as JSON that can stand inside a script element."""
+    """Return the games as JSON that can be placed inside a script element."""
     players: dict[str, int] = {}
     openings: dict[str, int] = {}
     entries = [
@@ -81,5 +85,5 @@ def format_replay_data(games: Sequence[ReplayedGame]) -> str:
     ]
     data = {"letters": SQUARE_LETTERS, "players": list(players), "openings": list(openings), "games": entries}
     text = json.dumps(data, separators=(",", ":"))
-    # Nothing that could end the script element, or begin a comment in it.
+    # Escapes what could end the script element, or begin a comment in it.
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

@@ -13,7 +13,10 @@ from training.evaluation.standings import Standings
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """Score of a player against another, over complete pairs of games. share: of the points, with its 95% interval."""
+    """Score of a player against another, over complete pairs of games.
+
+    share: of the points, with its 95% interval.
+    """
 
     games: int
     wins: int
@@ -24,7 +27,7 @@ class Score:
 
 
 def score_between(standings: Standings, first: str, second: str) -> Score | None:
-    """Return the score of the first player against the second; None without a complete pair of games."""
+    """Return the score of the first player against the second; None without a complete pair."""
     counts = standings.pair_counts(first, second)
     if not counts.games:
         return None
@@ -42,7 +45,10 @@ class OpeningScore:
 
 
 def lopsided_openings(standings: Standings, limit: int) -> list[OpeningScore]:
-    """Return the openings whose scores differ from an even score by most standard deviations, the clearest first."""
+    """Return at most `limit` openings with uneven scores, the clearest first.
+
+    They are ordered by the distance from an even score in standard deviations.
+    """
     openings, counts = list(standings.openings), np.array(list(standings.openings.values()), dtype=np.int64).reshape(-1, 3)
     games = counts.sum(axis=1)
     points = counts @ np.array([0.0, 0.5, 1.0])
@@ -55,7 +61,10 @@ def lopsided_openings(standings: Standings, limit: int) -> list[OpeningScore]:
 
 
 def quantile(counts: dict[int, int], share: float) -> int:
-    """Return the smallest value that at least this share of all values do not exceed. counts: of each value, not empty."""
+    """Return the smallest value that is not exceeded by at least this share of all values.
+
+    counts: number of occurrences of each value, not empty.
+    """
     wanted, so_far = share * sum(counts.values()), 0
     for value in sorted(counts):
         so_far += counts[value]

@@ -1,4 +1,4 @@
-"""Sections of a report, built once from its contents; the renderers show them as a page and as Markdown."""
+"""Sections of a report, built once from its contents for both the page and Markdown."""
 
 from __future__ import annotations
 
@@ -60,18 +60,18 @@ from training.evaluation.report.text import (
 )
 from training.evaluation.standings import MAX_OPENINGS
 
-# Limits of tables of players against players, and of plots with a row per player; the CSV files
-# have all players.
+# Maximum number of players in tables of players against players, and in plots with a row per
+# player; the CSV files have all players.
 _MATRIX_PLAYERS: Final = 40
 _PLOT_PLAYERS: Final = 24
 _OPENINGS_SHOWN: Final = 10
-# No board has more squares.
+# No disc difference is larger: the largest board has 64 squares.
 _MAX_DIFFERENCE: Final = 64
 _QUANTILES: Final = {"5%": 0.05, "25%": 0.25, "Median": 0.5, "75%": 0.75, "95%": 0.95}
 
 
 def build_document(report: Report) -> Document:
-    """Return the whole document."""
+    """Return the whole report as a document."""
     standings, summary = report.summary.standings, report.summary
     builders = _SECTIONS if standings.games else _SECTIONS[-1:]
     sections = tuple(Section(key, title, tuple(parts(report))) for key, title, parts in builders)
@@ -112,7 +112,7 @@ def rating_table(report: Report) -> Table:
 
 
 def pairing_table(report: Report) -> Table:
-    """Return the table with a row for each player and opponent."""
+    """Return the table with one row per player and opponent."""
     columns = (
         Column("Player", PLAYER),
         Column("Opponent", PLAYER),
@@ -163,7 +163,10 @@ def _remark_on_size(report: Report) -> list[Part]:
 
 
 def _matrix(report: Report, caption: str, cell: Callable[[int, int], Shaded | None]) -> Table:
-    """Return a table of players against players. cell: of the numbers of two different players."""
+    """Return a table of players against players.
+
+    cell: returns the cell of two different players, given by number.
+    """
     names = report.order[:_MATRIX_PLAYERS]
     columns = (Column("Player", PLAYER), *(Column(name, SHADED) for name in names))
     rows = tuple(
@@ -454,7 +457,7 @@ def _versions(versions: object) -> str:
 
 
 def _plain(value: object) -> str:
-    """Return a value of JSON as text, a list without its brackets."""
+    """Return a JSON value as text, a list without its brackets."""
     if isinstance(value, list):
         return ", ".join(item if isinstance(item, str) else json.dumps(item, ensure_ascii=False) for item in value)
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -12,7 +12,7 @@ from training.evaluation.report.document import Table
 
 
 def write_table(table: Table, file: TextIO) -> None:
-    """Write a table with a line of field names. Values that do not exist are empty."""
+    """Write a table after a line of field names. Values that do not exist are empty."""
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow([name for column in table.columns for name in column.field_names])
     for row in table.rows:

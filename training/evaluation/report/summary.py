@@ -1,4 +1,7 @@
-"""Summary of a tournament from one pass over its journal, in memory that does not grow with the number of games."""
+"""Summary of a tournament from one pass over its journal.
+
+Its memory does not grow with the number of games.
+"""
 
 from __future__ import annotations
 
@@ -12,28 +15,29 @@ from zlib import crc32
 from training.evaluation.journal import GameRecord
 from training.evaluation.standings import Standings
 
-# Sessions that are kept besides the first: a tournament that is killed again and again has
-# thousands.
+# Number of sessions that are kept besides the first: a tournament that is killed again and again
+# has thousands.
 _SESSIONS: Final = 19
-# Games lost by faults that are kept: per player and reason, and in all.
+# Maximum numbers of games lost by faults that are kept: per player and reason, and in all.
 _FAULTS_PER_KIND: Final = 10
 _FAULTS: Final = 100
 
 
 def is_fault(record: GameRecord) -> bool:
-    """Return whether a side lost the game by a fault, such as an illegal move, an error, or exceeding its time."""
+    """Return True if a side lost the game by a fault, such as an illegal move or a timeout."""
     return record.reason != "played out"
 
 
 def loser(record: GameRecord) -> str:
-    """Return the player who lost a game that was lost by a fault."""
+    """Return the player who lost the game. For games that were lost by a fault."""
     return record.black if record.black_score == 0 else record.white
 
 
 class GameSample:
-    """Games sampled as evenly as possible over the pairings; the sample does not depend on the order of the games.
+    """Sample of games, as even as possible over the pairings.
 
-    The two games of a pair follow each other. Holds at most `2 * limit` games.
+    The sample does not depend on the order in which games are added; the two games of a pair follow
+    each other. It has at most `2 * limit` games.
     """
 
     def __init__(self, limit: int) -> None:
@@ -43,7 +47,7 @@ class GameSample:
         self._cut: set[tuple[str, str]] = set()  # pairings that lost a game: only games that precede the others can enter
 
     def add(self, record: GameRecord) -> None:
-        """Consider a game."""
+        """Consider a game for the sample."""
         pairing = (min(record.black, record.white), max(record.black, record.white))
         kept = self._kept.setdefault(pairing, [])
         entry = (crc32(b"%d" % (record.game // 2)), record.game, record)
@@ -65,9 +69,10 @@ class GameSample:
 
 
 class DistinctCount:
-    """Number of distinct texts: exact for fewer than `size`, then an estimate with a relative error of about `1 / sqrt(size)`.
+    """Number of distinct texts.
 
-    Keeps the smallest hashes, whose density gives the number (Bar-Yossef et al., Counting distinct
+    It is exact below `size`, then an estimate with a relative error of about `1 / sqrt(size)`. The
+    smallest hashes are kept, whose density gives the number (Bar-Yossef et al., Counting distinct
     elements in a data stream, 2002).
     """
 
@@ -104,12 +109,11 @@ class Summary:
     """Results of a tournament, and further facts for its report.
 
     sample_limit: number of games that `sample` can return. sessions: the first and the last ones;
-    num_sessions: number of all sessions.
-    first_ended, last_ended: when the first and the last game ended. differences,
-    differences_with_empties: for each player how often each disc difference occurred, own minus
-    opponent's, by discs, and with the empty squares of finished games to the winner. plies: moves
-    of both sides in each player's games. slowest: for each player the most seconds that it took for
-    a game, and the number of that game.
+    num_sessions: number of all sessions. first_ended, last_ended: times when the first and the last
+    game ended. differences, differences_with_empties: for each player the number of games by disc
+    difference, own minus opponent's; by discs, and with the empty squares of finished games counted
+    for the winner. plies: number of moves of both sides in each player's games. slowest: for each
+    player the longest time that it took for a game, in seconds, and the number of that game.
     prefixes: transcripts that lead to openings. faults: some of the games that were lost by faults.
     """
 
@@ -149,7 +153,8 @@ class Summary:
         self.last_ended = max(self.last_ended, record.ended)
         for name, sign, seconds in ((record.black, 1, record.seconds[0]), (record.white, -1, record.seconds[1])):
             _count(self.differences, name, sign * record.disc_difference)
-            # A game that was lost by a fault is not over, so its empty squares have no winner.
+            # A game that was lost by a fault is not over, so its empty squares do not count for a
+            # winner.
             _count(self.differences_with_empties, name, sign * record.score("discs" if is_fault(record) else "empties_to_winner"))
             self.plies[name] = self.plies.get(name, 0) + record.num_moves
             if seconds > self.slowest.get(name, (-1.0, 0))[0]:
@@ -164,7 +169,10 @@ class Summary:
         self.sample.add(record)
 
     def seconds_per_move(self, name: str) -> float | None:
-        """Return the mean time of a player per move, None without moves. Half of the moves of its games count as its own."""
+        """Return the mean time of a player per move, in seconds; None without moves.
+
+        Half of the moves of its games count as its own.
+        """
         plies = self.plies.get(name, 0)
         return 2 * self.standings.totals[name].seconds / plies if plies else None
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 
 DASH = "–"
-"""Stands for a number that does not exist."""
+"""Shown instead of a number that does not exist."""
 
 
 def format_count(number: int, noun: str = "") -> str:
-    """Return a number with its noun, in the singular or the plural; without a noun the number alone."""
+    """Return a number, followed by its noun in the singular or the plural if one is given."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}" if noun else f"{number:,}"
 
 
@@ -25,7 +25,7 @@ def format_share_interval(interval: tuple[float, float]) -> str:
 
 
 def format_likelihood(probability: float) -> str:
-    """Return a probability as a percentage, never rounded to certainty."""
+    """Return a probability as a percentage, never rounded to 0% or 100%."""
     if probability > 0.9995:
         return ">99.9%"
     return "<0.1%" if probability < 0.0005 else format_share(probability)
@@ -40,7 +40,7 @@ def format_elo(value: float) -> str:
 
 
 def format_elo_interval(interval: tuple[float, float]) -> str:
-    """Return an interval of a rating; that of an anchor, which is set, has no width."""
+    """Return an interval of a rating; "set" for that of an anchor, which has no width."""
     low, high = interval
     if math.isnan(low):
         return DASH
@@ -48,11 +48,11 @@ def format_elo_interval(interval: tuple[float, float]) -> str:
 
 
 def format_signed(value: float, digits: int = 0) -> str:
-    """Return a number with its sign, 0 without."""
+    """Return a number with its sign; 0 has none."""
     shown = f"{abs(value):.{digits}f}"
     return shown if not float(shown) else f"{'−' if value < 0 else '+'}{shown}"
 
 
 def format_milliseconds(seconds: float) -> str:
-    """Return a time in milliseconds with three digits."""
+    """Return a time in milliseconds with at least three significant digits."""
     return f"{seconds * 1000:,.0f}" if seconds >= 1 else f"{seconds * 1000:.3g}"
