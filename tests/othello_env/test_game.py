@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from othello_env import WHITE, Game, IllegalMoveError, Position, RecordFormatError
+from othello_env.game import check_move_number
 from othello_env.squares import BOARD_SIZES
 from tests.strategies import board_sizes
 
@@ -149,3 +150,14 @@ def test_moves_are_kept_as_a_tuple_of_ints() -> None:
 def test_a_negative_number_of_random_plies_is_refused(rng: np.random.Generator) -> None:
     with pytest.raises(ValueError, match="num_plies -1"):
         Game.random(-1, rng)
+
+
+@pytest.mark.parametrize(("num_written", "num_placed"), [(0, 0), (1, 1), (2, 2), (7, 7), (20, 19), (21, 17), (59, 58)])
+def test_a_move_number_counts_moves_or_pairs_of_moves_with_passes_or_without(num_written: int, num_placed: int) -> None:
+    allowed = {1 + count // step for count in (num_written, num_placed) for step in (1, 2)}
+    for number in range(-2, 70):
+        if number in allowed:
+            check_move_number(number, num_written, num_placed)
+        else:
+            with pytest.raises(RecordFormatError, match=f"move number {number} after {num_written} moves"):
+                check_move_number(number, num_written, num_placed)

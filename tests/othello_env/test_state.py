@@ -155,3 +155,28 @@ def test_a_state_of_something_else_restores_no_generator(name: Any) -> None:
     rng = np.random.default_rng(0)
     with pytest.raises(ValueError, match="^state of the random generator: "):
         restore_generator({**rng.bit_generator.state, "bit_generator": name}, rng)
+
+
+def test_the_seed_is_unknown_after_a_state_is_restored() -> None:
+    """-1 is Gymnasium's number for a generator that was set from outside."""
+    env = prepared("OthelloEnv")
+    assert env.np_random_seed == 3
+    env.set_state(env.get_state())
+    assert env.np_random_seed == -1
+
+
+@pytest.mark.parametrize("make", [othello_v0.env, othello_v0.raw_env])
+def test_a_loop_over_agents_goes_on_after_a_state_is_restored(make: Any) -> None:
+    """PettingZoo's loop wants a `step` or a `reset` in each round, and a restored state counts as a reset."""
+    env = make()
+    env.reset(seed=0)
+    start, rounds = env.get_state(), 0
+    for _ in env.agent_iter():
+        rounds += 1
+        if rounds == 6:
+            break
+        if rounds % 2:
+            env.step(int(np.flatnonzero(env.last()[0]["action_mask"])[0]))
+        else:
+            env.set_state(start)
+    assert rounds == 6
