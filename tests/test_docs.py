@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import inspect
 import os
 import re
 import sys
@@ -11,9 +12,10 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+import typing_extensions
 
 from agents import agent_specs
-from othello_env import Game
+from othello_env import Game, OthelloEnv, OthelloSelfPlayVectorEnv, OthelloVectorEnv, othello_v0
 from tests.conftest import REPOSITORY
 
 README = REPOSITORY / "README.md"
@@ -101,3 +103,18 @@ def test_every_command_has_a_help_page() -> None:
     assert "training.evaluation.report" in modules
     assert len(modules) == len(set(modules)) > 12
     assert os.fspath(DOCS) not in sys.path
+
+
+@pytest.mark.parametrize("kind", [othello_v0.raw_env, OthelloEnv, OthelloVectorEnv, OthelloSelfPlayVectorEnv])
+def test_the_arguments_of_an_environment_are_described_under_their_names(kind: type) -> None:
+    """Most of them lie in typed dicts, where the tool that makes the pages does not look."""
+    parameters = set(inspect.signature(kind).parameters) - {"options", "observation_options"}
+    hints = typing_extensions.get_type_hints(vars(kind)["__init__"], localns=vars(typing_extensions))
+    for name in ("options", "observation_options"):
+        if name in hints:
+            (options,) = typing_extensions.get_args(hints[name])
+            parameters |= set(typing_extensions.get_type_hints(options))
+    title, section = re.split(r"^(Arguments.*:)$", inspect.cleandoc(kind.__doc__ or ""), flags=re.MULTILINE)[1:3]
+    entries = re.findall(r"^    (\w[\w, ]*):", section.split("\n\n")[0], flags=re.MULTILINE)
+    described = {name for entry in entries for name in entry.split(", ")}
+    assert described == parameters if title == "Arguments:" else described < parameters
