@@ -251,3 +251,10 @@ def test_random_moves_that_would_end_a_game_are_left_out() -> None:
     for seed in range(5):
         games = new_games(200, 4, random_plies=10, seed=seed)
         assert not games._games.is_over.any()
+
+
+def test_states_have_the_types_of_checkpoints_and_policies_take_two_bytes_per_action() -> None:
+    state = new_games(3).state()
+    types = {name.removeprefix("history."): str(state[name].dtype) for name in state if name.startswith("history.")}
+    bitboards = dict.fromkeys(("own", "opp", "legal_moves"), "uint64")
+    assert types == {**bitboards, "side": "uint8", "policy": "float16", "policy_mask": "bool", "root_value": "float32"}
