@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Callable, Sequence
 
@@ -10,7 +9,7 @@ import numpy as np
 
 from agents.base import Agent, check_board_size
 from agents.human import HumanAgent, QuitGame
-from agents.registry import agent_specs, make_agent
+from agents.registry import agents_help, make_agent
 from othello_env.agent import ask_agent
 from othello_env.batch import PositionBatch
 from othello_env.command import Parser, command, seed
@@ -58,8 +57,7 @@ def _parser() -> Parser:
     parser = Parser(
         prog="python -m agents.play",
         description="Play against an agent in the terminal. Type squares such as d3, or quit.",
-        epilog="\n  ".join(["agents:", *agent_specs()]),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog=agents_help(),
     )
     parser.add_argument("agent", nargs="?", default="positional", help="agent that you play against, see below (default: positional)")
     color_help = "color that you play; black moves first (default: black)"

@@ -204,6 +204,11 @@ def agent_specs() -> list[str]:
     return [_describe(name) for name in _BUILDERS]
 
 
+def agents_help() -> str:
+    """Return the list of agents at the end of a command's help, one form of a spec per line."""
+    return "\n  ".join(["agents:", *agent_specs()])
+
+
 def _describe(name: str) -> str:
     entries = []
     for parameter in _parameters(name):

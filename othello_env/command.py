@@ -63,11 +63,21 @@ def missing_extra(library: str, purpose: str = "this") -> MissingExtraError:
     return MissingExtraError(f'{purpose} needs {name}; in a clone: pip install -e ".[{EXTRA_OF[name]}]"', name=name)
 
 
+class _HelpFormatter(argparse.HelpFormatter):
+    """Formatter that wraps paragraphs, and leaves texts of several lines, such as lists, as they are."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        return text if "\n" in text else super()._fill_text(text, width, indent)
+
+
 class Parser(argparse.ArgumentParser):
-    """Argument parser with one-line errors.
+    """Argument parser with one-line errors, and descriptions and epilogs that may contain lists.
 
     prog: "python -m " and the module, as a user types it.
     """
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **{"formatter_class": _HelpFormatter, **options})
 
     def error(self, message: str) -> NoReturn:
         """Print one line and exit with code 2."""

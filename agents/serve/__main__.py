@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Sequence
 from typing import Final
@@ -13,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from agents.base import Agent, check_board_size
-from agents.registry import agent_specs, make_agent
+from agents.registry import agents_help, make_agent
 from agents.serve.gtp import GtpServer
 from agents.serve.nboard import NBoardServer
 from othello_env.command import Parser, command, seed
@@ -28,8 +27,7 @@ def _parser() -> Parser:
     parser = Parser(
         prog="python -m agents.serve",
         description="Let an agent play in another program: answer the commands of a protocol on standard input.",
-        epilog="\n  ".join(["agents:", *agent_specs()]),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog=agents_help(),
     )
     parser.add_argument("--protocol", choices=("gtp", "nboard"), required=True, help="gtp: GoGui, Quarry; nboard: NBoard")
     agent_help = (

@@ -42,7 +42,6 @@ def main(argv: Sequence[str] | None = None) -> None:
         prog="python -m othello_env.records",
         description="Convert, describe and check files of Othello games.",
         epilog=_FORMATS,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, run, summary, epilog in (
@@ -55,7 +54,6 @@ def main(argv: Sequence[str] | None = None) -> None:
             help=summary,
             description=f"{summary.capitalize()}.",
             epilog=epilog,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         part.set_defaults(run=run)
         part.add_argument("file", type=Path, metavar="IN" if name == "convert" else "FILE", help="file of games or positions")

@@ -22,7 +22,8 @@ from typing import TYPE_CHECKING, Final, get_args
 import numpy as np
 import numpy.typing as npt
 
-from agents import agent_specs, make_agent
+from agents import make_agent
+from agents.registry import agents_help
 from othello_env.agent import Agent, Moves, ask_agent
 from othello_env.backend import num_threads
 from othello_env.batch import PositionBatch
@@ -379,19 +380,19 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser = Parser(
         prog="python -m training.evaluation.accuracy",
         description="Compare the endgame moves of agents, or of games, with perfect play.",
-        epilog="Agents: " + ", ".join(agent_specs()),
+        epilog=agents_help(),
     )
     parser.add_argument("specs", nargs="*", metavar="SPEC", help="agents; optional with --games")
     source = parser.add_mutually_exclusive_group()
-    source.add_argument("--positions", type=int, default=1000, help="number of positions, from games of random moves (default: 1000)")
+    source.add_argument("--positions", metavar="N", type=int, default=1000, help="number of positions, from random games (default: 1000)")
     games_help = "file with a transcript per line: its moves are judged, and the agents are asked in its positions"
     source.add_argument("--games", type=Path, metavar="FILE", help=games_help)
     empties_help = f"largest number of empty squares, {EMPTIES[0]} to {EMPTIES[1]}; slow from 18 on (default: 14)"
-    parser.add_argument("--max-empties", type=int, default=14, help=empties_help)
+    parser.add_argument("--max-empties", metavar="N", type=int, default=14, help=empties_help)
     scoring_help = "scoring of finished games with empty squares (default: empties_to_winner)"
     parser.add_argument("--scoring", choices=get_args(Scoring), default="empties_to_winner", help=scoring_help)
     parser.add_argument("--board-size", type=int, choices=BOARD_SIZES, default=8, help="squares per side (default: 8)")
-    parser.add_argument("--seed", type=seed, default=0, help="seed of the positions and of the agents (default: 0)")
+    parser.add_argument("--seed", metavar="N", type=seed, default=0, help="seed of the positions and of the agents (default: 0)")
     arguments = parser.parse_args(argv)
     start = time.perf_counter()
     results: list[tuple[str, tuple[BandAccuracy, ...]]] = []

@@ -185,13 +185,15 @@ def main(argv: Sequence[str] | None = None) -> None:
     evaluation_help = "files with n-tuple networks, or heuristics: every one of them must find an opening balanced (default: heuristics)"
     limit_help = "largest absolute score of a balanced opening, in the units of the evaluations (default: 0.05)"
     seed_help = "seed of the choice of openings where more than --lines are found (default: 0)"
-    parser.add_argument("--plies", type=int, default=8, help=f"plies of each opening, 1 to {MAX_PLIES} (default: 8)")
+    parser.add_argument("--plies", metavar="N", type=int, default=8, help=f"plies of each opening, 1 to {MAX_PLIES} (default: 8)")
     parser.add_argument("--evaluation", nargs="+", default=[HEURISTICS], metavar="FILE", help=evaluation_help)
-    parser.add_argument("--depth", type=int, default=8, help="depth of the searches, in plies (default: 8)")
-    parser.add_argument("--limit", type=float, default=0.05, help=limit_help)
-    parser.add_argument("--game-depth", type=int, default=4, help="search depth in the games that show the balance (default: 4)")
-    parser.add_argument("--seed", type=seed, default=0, help=seed_help)
-    parser.add_argument("--lines", type=int, help="largest number of openings to write (default: all that are found)")
+    parser.add_argument("--depth", metavar="N", type=int, default=8, help="depth of the searches, in plies (default: 8)")
+    parser.add_argument("--limit", metavar="X", type=float, default=0.05, help=limit_help)
+    parser.add_argument(
+        "--game-depth", metavar="N", type=int, default=4, help="search depth in the games that test the balance (default: 4)"
+    )
+    parser.add_argument("--seed", metavar="N", type=seed, default=0, help=seed_help)
+    parser.add_argument("--lines", metavar="N", type=int, help="largest number of openings to write (default: all that are found)")
     parser.add_argument("--out", type=Path, required=True, help="file to write, one transcript per line")
     arguments = parser.parse_args(argv)
     with command("balanced_openings"):

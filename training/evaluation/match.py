@@ -19,8 +19,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from agents import agent_specs
 from agents.base import check_board_size
+from agents.registry import agents_help
 from othello_env.agent import Agent, agent_name
 from othello_env.batch import PositionBatch
 from othello_env.bitboard import BitboardArray, popcount
@@ -225,19 +225,23 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser = Parser(
         prog="python -m training.evaluation.match",
         description="Play two agents against each other, every opening twice with colors swapped.",
-        epilog="Agents: " + ", ".join(agent_specs()),
+        epilog=agents_help(),
     )
     games_help = "number of games, even; 0 plays every opening of a list or file twice (default: 1000)"
     out_help = f"keep the games: a new journal (.jsonl), or a folder for a {JOURNAL} (default: only the score is shown)"
     parser.add_argument("first", help="spec of the agent whose score is shown")
     parser.add_argument("second", help="spec of its opponent")
     parser.add_argument("--openings", default="random:8", help=f"{SOURCES} (default: random:8)")
-    parser.add_argument("--games", type=int, default=1000, help=games_help)
+    parser.add_argument("--games", metavar="N", type=int, default=1000, help=games_help)
     parser.add_argument(
-        "--epsilon", type=float, default=0.0, help="probability of a random move of either side; 0.1 is League mode (default: 0)"
+        "--epsilon",
+        metavar="P",
+        type=float,
+        default=0.0,
+        help="probability of a random move, for both agents; League mode: 0.1 (default: 0)",
     )
     parser.add_argument("--board-size", type=int, choices=BOARD_SIZES, default=8, help="squares per side (default: 8)")
-    parser.add_argument("--seed", type=seed, default=0, help="seed of openings, ties and random moves (default: 0)")
+    parser.add_argument("--seed", metavar="N", type=seed, default=0, help="seed of openings, ties and random moves (default: 0)")
     parser.add_argument("--out", type=Path, metavar="FILE|DIR", help=out_help)
     arguments = parser.parse_args(argv)
     with command("match"):

@@ -230,10 +230,10 @@ def main(argv: Sequence[str] | None = None) -> None:
     )
     pentanomial_help = "numbers of game pairs in which the first agent got 0, 1/2, 1, 3/2, 2 points"
     parser.add_argument("--pentanomial", required=True, metavar="N,N,N,N,N", help=pentanomial_help)
-    parser.add_argument("--elo0", type=float, required=True, help="Elo difference, first agent minus second, under H0")
-    parser.add_argument("--elo1", type=float, required=True, help="Elo difference under H1, above that of H0")
-    parser.add_argument("--alpha", type=float, default=0.05, help="probability of accepting H1 if H0 holds (default: 0.05)")
-    parser.add_argument("--beta", type=float, default=0.05, help="probability of accepting H0 if H1 holds (default: 0.05)")
+    parser.add_argument("--elo0", metavar="ELO", type=float, required=True, help="Elo difference, first agent minus second, under H0")
+    parser.add_argument("--elo1", metavar="ELO", type=float, required=True, help="Elo difference under H1, above that of H0")
+    parser.add_argument("--alpha", metavar="P", type=float, default=0.05, help="probability of accepting H1 if H0 holds (default: 0.05)")
+    parser.add_argument("--beta", metavar="P", type=float, default=0.05, help="probability of accepting H0 if H1 holds (default: 0.05)")
     parser.add_argument("--model", choices=get_args(Model), default="logistic", help="scale of the Elo differences (default: logistic)")
     arguments = parser.parse_args(argv)
     with command("sprt"):

@@ -28,7 +28,7 @@ from typing import Any, Final, Literal, get_args
 
 from filelock import FileLock, Timeout
 
-from agents import agent_specs
+from agents.registry import agents_help
 from othello_env import backend
 from othello_env.command import Parser, Progress, command, python_command, seed
 from othello_env.errors import RecordFormatError
@@ -413,33 +413,35 @@ def _parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = Parser(
         prog="python -m training.evaluation.tournament",
         description="Play agents against each other, every opening twice with colors swapped, and rate them.",
-        epilog="Agents: " + ", ".join(agent_specs()),
+        epilog=agents_help(),
     )
     parser.add_argument("specs", nargs="*", metavar="SPEC", help="agents, two or more")
     schedule = parser.add_mutually_exclusive_group()
-    schedule.add_argument("--gauntlet", action="store_true", help="the first agent meets each of the others")
-    schedule.add_argument("--ladder", action="store_true", help="each agent meets the next one, for checkpoints in their order")
-    parser.add_argument("--games", type=int, default=200, help="number of games for each two agents that meet, even (default: 200)")
+    schedule.add_argument("--gauntlet", action="store_true", help="the first agent plays each of the others (default: round robin)")
+    schedule.add_argument("--ladder", action="store_true", help="each agent plays the next one, for checkpoints in their order")
+    parser.add_argument("--games", metavar="N", type=int, default=200, help="number of games of each pair of agents, even (default: 200)")
     parser.add_argument("--openings", default="random:8", help=f"{SOURCES} (default: random:8)")
-    epsilon_help = "probability of a random move of either side; 0.1 is League mode (default: 0)"
-    parser.add_argument("--epsilon", type=float, default=0.0, help=epsilon_help)
+    epsilon_help = "probability of a random move, for both agents; League mode: 0.1 (default: 0)"
+    parser.add_argument("--epsilon", metavar="P", type=float, default=0.0, help=epsilon_help)
     parser.add_argument("--board-size", type=int, choices=BOARD_SIZES, default=8, help="squares per side (default: 8)")
-    parser.add_argument("--seed", type=seed, default=0, help="seed of openings, ties and random moves (default: 0)")
+    parser.add_argument("--seed", metavar="N", type=seed, default=0, help="seed of openings, ties and random moves (default: 0)")
     cores = backend.num_threads()
-    workers_help = f"number of processes, which does not change the games; 0 plays in this one (default: {cores})"
-    parser.add_argument("--workers", type=int, default=cores, help=workers_help)
-    seconds_help = f"longest time for a move, after which the agent loses the game (default: {DEFAULT_MOVE_SECONDS:g})"
-    parser.add_argument("--move-seconds", type=float, default=DEFAULT_MOVE_SECONDS, help=seconds_help)
+    workers_help = f"number of worker processes; the games do not depend on it; 0 plays in this process (default: {cores})"
+    parser.add_argument("--workers", metavar="N", type=int, default=cores, help=workers_help)
+    seconds_help = f"time limit per move, in seconds, after which the agent loses the game (default: {DEFAULT_MOVE_SECONDS:g})"
+    parser.add_argument("--move-seconds", metavar="S", type=float, default=DEFAULT_MOVE_SECONDS, help=seconds_help)
     build_help = (
-        "longest time for an agent's construction, and for its first call, which may compile; after it the agent loses its games "
+        "time limit for the construction of an agent, and for its first call, which may compile, in seconds; after it the agent loses its games "
         f"(default: {DEFAULT_BUILD_SECONDS:g})"
     )
-    parser.add_argument("--build-seconds", type=float, default=DEFAULT_BUILD_SECONDS, help=build_help)
-    parser.add_argument("--anchor", default=None, metavar="SPEC=ELO", help="the rating of one agent (default: the mean is 0)")
-    sprt_help = "for two agents: stop when one of these differences in Elo, usually 0 and more, is accepted (see training.evaluation.sprt)"
+    parser.add_argument("--build-seconds", metavar="S", type=float, default=DEFAULT_BUILD_SECONDS, help=build_help)
+    parser.add_argument(
+        "--anchor", default=None, metavar="SPEC=ELO", help="rating of one agent, which shifts all ratings (default: their mean is 0)"
+    )
+    sprt_help = "for two agents: sequential test of the Elo differences ELO0 and ELO1, which stops as soon as one is accepted"
     parser.add_argument("--sprt", type=float, nargs=2, metavar=("ELO0", "ELO1"), help=sprt_help)
     parser.add_argument("--out", type=Path, metavar="DIR", required=True, help="folder of the journal")
-    resume_help = "go on with the tournament in DIR, if it has begun; without agents all settings come from there"
+    resume_help = "continue the tournament in DIR if there is one; without SPEC all settings are read from it"
     parser.add_argument("--resume", action="store_true", help=resume_help)
     return parser.parse_args(argv)
 

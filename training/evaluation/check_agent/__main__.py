@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from agents import agent_specs
+from agents.registry import agents_help
 from othello_env.command import EXIT_FAILURE, Parser, Progress, command, seed
 from othello_env.squares import BOARD_SIZES
 from training.evaluation.check_agent import Finding, check_in_process, format_findings
@@ -18,13 +18,13 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser = Parser(
         prog="python -m training.evaluation.check_agent",
         description="Check whether an agent follows the protocol, and report faults.",
-        epilog="Agents: " + ", ".join(agent_specs()),
+        epilog=agents_help(),
     )
     parser.add_argument("spec", metavar="SPEC", help="agent to check; factory:MODULE:FUNCTION for one of your own")
     parser.add_argument("--board-size", type=int, choices=BOARD_SIZES, default=8, help="squares per side (default: 8)")
-    parser.add_argument("--call-seconds", type=float, default=60.0, help="time after which a call counts as hanging (default: 60)")
-    parser.add_argument("--seconds", type=float, default=600.0, help="time limit of all checks (default: 600)")
-    parser.add_argument("--seed", type=seed, default=0, help="seed of the positions (default: 0)")
+    parser.add_argument("--call-seconds", metavar="S", type=float, default=60.0, help="time limit per call, in seconds (default: 60)")
+    parser.add_argument("--seconds", metavar="S", type=float, default=600.0, help="time limit of all checks, in seconds (default: 600)")
+    parser.add_argument("--seed", metavar="N", type=seed, default=0, help="seed of the positions (default: 0)")
     arguments = parser.parse_args(argv)
     findings: list[Finding] = []
     with command("check_agent"):
