@@ -431,7 +431,7 @@ def _parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     seconds_help = f"time limit per move, in seconds, after which the agent loses the game (default: {DEFAULT_MOVE_SECONDS:g})"
     parser.add_argument("--move-seconds", metavar="S", type=float, default=DEFAULT_MOVE_SECONDS, help=seconds_help)
     build_help = (
-        "time limit for the construction of an agent, and for its first call, which may compile, in seconds; after it the agent loses its games "
+        "time limit for constructing an agent and for its first call (which may compile), in seconds; after it the agent loses its games "
         f"(default: {DEFAULT_BUILD_SECONDS:g})"
     )
     parser.add_argument("--build-seconds", metavar="S", type=float, default=DEFAULT_BUILD_SECONDS, help=build_help)
