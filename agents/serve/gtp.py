@@ -14,7 +14,7 @@ import numpy as np
 
 import othello_env
 from agents.base import Agent, check_board_size
-from agents.serve.analysis import Searcher, analyze, format_pv
+from agents.analysis import Searcher, analyze, format_pv
 from othello_env.agent import AgentError, ask_agent
 from othello_env.batch import PositionBatch
 from othello_env.command import one_line

@@ -1,0 +1,1 @@
+"""Playing and watching games: `python -m agents.play` in the terminal."""

@@ -1,0 +1,37 @@
+"""Playing levels for people: named agents of rising strength."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from agents.base import Agent
+from agents.registry import make_agent
+
+# The networks play on 8x8 only; the smaller boards have levels of their own.
+_SPECS: Final = {
+    "easy": "positional",
+    "medium": "beginner",
+    "hard": "ntuple",
+    "expert": "alpha_beta:evaluation=ntuple,seconds=0.5,solver=16,solver_seconds=2",
+}
+_SMALL_BOARD_SPECS: Final = {
+    **_SPECS,
+    "hard": "alpha_beta:evaluation=heuristics,depth=2",
+    "expert": "alpha_beta:evaluation=heuristics,depth=6,solver=14",
+}
+
+LEVELS: Final = tuple(_SPECS)
+"""The names of the levels, weakest first."""
+
+
+def level_spec(level: str, board_size: int = 8) -> str:
+    """Return the spec of the agent that plays a level. Raises `ValueError` for an unknown level."""
+    specs = _SPECS if board_size == 8 else _SMALL_BOARD_SPECS
+    if level not in specs:
+        raise ValueError(f"level {level!r}: expected one of {', '.join(LEVELS)}")
+    return specs[level]
+
+
+def level_agent(level: str, board_size: int = 8) -> Agent:
+    """Return the agent that plays a level. Raises `ValueError` for an unknown level."""
+    return make_agent(level_spec(level, board_size))
