@@ -47,10 +47,11 @@ class Line:
     """A move with its score and principal variation.
 
     pv: principal variation, starting with the move, passes included. score: from the perspective of
-    the side to move, in the units of the agent's evaluation; if `decided`, the final score with
-    empty squares counted for the winner. depth: search depth, in placed discs. decided: the outcome
-    is proven. exact: the score is proven too. nodes: number of positions visited by the search.
-    seconds: time taken by the search.
+    the side to move, in discs as far as the agent has a scale (`discs_per_unit`), otherwise in the
+    units of its evaluation; if `decided`, the final score with empty squares counted for the
+    winner. depth: search depth, in placed discs. decided: the outcome is proven. exact: the score
+    is proven too. nodes: number of positions visited by the search. seconds: time taken by the
+    search.
     """
 
     pv: tuple[int, ...]
@@ -75,8 +76,8 @@ def analyze(agent: Searcher, position: Position, num_moves: int = 1) -> list[Lin
         return [replace(line, pv=(pass_square(position.board_size), *line.pv), score=0.0 - line.score)]
     if num_moves <= 1:
         report = _search(agent, position)
-        return [_line(report, position, report.pv)]
-    lines = [_line_after(agent, position, square) for square in position.legal_squares()]
+        return [_line(agent, report, position, report.pv)]
+    lines = [analyze_move(agent, position, square) for square in position.legal_squares()]
     return sorted(lines, key=lambda line: -line.score)[:num_moves]
 
 
@@ -87,20 +88,21 @@ def _search(agent: Searcher, position: Position) -> SearchReport:
         raise AgentError(agent.name, "error", describe_error(error)) from error
 
 
-def _line_after(agent: Searcher, position: Position, square: int) -> Line:
-    """Return the line that begins with a move."""
+def analyze_move(agent: Searcher, position: Position, square: int) -> Line:
+    """Return the line that begins with a legal move. Raises `AgentError` if the agent fails."""
     after = position.play(square)
     same_side = after.side_to_move == position.side_to_move
     if after.is_over:
         score = after.score("empties_to_winner") * (1 if position.side_to_move == 0 else -1)
         return Line((square,), score, 1, decided=True, exact=True, nodes=1, seconds=0.0)
     report = _search(agent, after)
-    line = _line(report, position, (square, *report.pv))
+    line = _line(agent, report, position, (square, *report.pv))
     return replace(line, score=line.score if same_side else 0.0 - line.score, depth=line.depth + 1)
 
 
-def _line(report: SearchReport, position: Position, squares: Iterable[int]) -> Line:
+def _line(agent: Searcher, report: SearchReport, position: Position, squares: Iterable[int]) -> Line:
     """Return the line of a report. squares: the moves from `position` on, without passes."""
+    scale = 1.0 if report.decided else getattr(agent, "discs_per_unit", 1.0)
     moves: list[int] = []
     for square in squares:
         if position.must_pass:
@@ -108,10 +110,15 @@ def _line(report: SearchReport, position: Position, squares: Iterable[int]) -> L
             position = position.resolve_pass()
         moves.append(square)
         position = position.play(square, auto_pass=False)
-    return Line(tuple(moves), report.score, report.depth, report.decided, report.exact, report.nodes, report.seconds)
+    return Line(tuple(moves), scale * report.score, report.depth, report.decided, report.exact, report.nodes, report.seconds)
 
 
 def format_pv(pv: Iterable[int], board_size: int) -> str:
     """Return the moves as one word, such as "D3C5D6"; a pass is "PA"."""
     n = board_size
     return "".join("PA" if square == pass_square(n) else format_square(square, n).upper() for square in pv)
+
+
+def format_score(line: Line) -> str:
+    """Return the score of a line, such as "+12" if it is proven and "+3.4" if it is an estimate."""
+    return f"{line.score:+.0f}" if line.exact else f"{line.score:+.1f}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from agents.analysis import Searcher
 from agents.base import Agent
 from agents.registry import make_agent
 
@@ -22,6 +23,17 @@ _SMALL_BOARD_SPECS: Final = {
 
 LEVELS: Final = tuple(_SPECS)
 """The names of the levels, weakest first."""
+
+
+_ANALYSTS: Final = {8: "alpha_beta:evaluation=ntuple,depth=8,solver=16"}
+_SMALL_BOARD_ANALYST: Final = "alpha_beta:evaluation=heuristics,depth=8,solver=16"
+
+
+def analyst(board_size: int = 8) -> Searcher:
+    """Return the agent that gives hints and values."""
+    agent = make_agent(_ANALYSTS.get(board_size, _SMALL_BOARD_ANALYST))
+    assert isinstance(agent, Searcher)
+    return agent
 
 
 def level_spec(level: str, board_size: int = 8) -> str:

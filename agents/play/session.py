@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from operator import index
 from typing import Final, Literal
 
 import numpy as np
@@ -151,9 +152,19 @@ class GameSession:
         """
         if self.is_over:
             raise IllegalMoveError("the game is over")
-        square = move if isinstance(move, int) else parse_square(move, self.board_size)
+        square = parse_square(move, self.board_size) if isinstance(move, str) else index(move)
         self._replace(Game((*self.game.moves, square), self.game.start), redo=())
         return self.turns[-1]
+
+    def load(self, game: Game) -> None:
+        """Replace the game by another one of the same board size, with fresh clocks.
+
+        Raises `ValueError` for another board size.
+        """
+        size = game.start.board_size
+        if size != self.board_size:
+            raise ValueError(f"a {size}x{size} board, but board_size is {self.board_size}")
+        self._change(game=game, redo=(), resigned=None, used=(0.0, 0.0), since=self._now())
 
     def think(self) -> int:
         """Ask the agent to move for its move, without playing it; see `play`.

@@ -356,6 +356,8 @@ class AlphaBetaAgent:
     start with empty tables, which does not affect their moves.
 
     board_size: the only board size that the agent plays, or None for all.
+
+    discs_per_unit: discs that one unit of the evaluation is worth, for people who read the scores.
     """
 
     def __init__(
@@ -370,6 +372,7 @@ class AlphaBetaAgent:
         solver_seconds: float | None = None,
         hash_mb: int = 16,
         board_size: int | None = None,
+        discs_per_unit: float = 1.0,
     ) -> None:
         if depth is None and seconds is None and nodes is None:
             raise ValueError("a search needs a limit: depth, seconds or nodes")
@@ -381,6 +384,7 @@ class AlphaBetaAgent:
             raise ValueError(f"solver_seconds={solver_seconds} without a solver: expected solver=1 to {NUM_SQUARES} too")
         self.name = name
         self.board_size = board_size
+        self.discs_per_unit = discs_per_unit
         self._evaluate = evaluate
         self._evaluations: dict[int, tuple[SearchEvaluation, float]] = {}
         self._depth = NUM_SQUARES if depth is None else depth
@@ -576,4 +580,6 @@ def alpha_beta_agent(
         solver_seconds=solver_seconds,
         hash_mb=hash_mb,
         board_size=None if network is None else network.board_size,
+        # Trained networks have values from -1 to 1, most of them the disc difference as a part of the board.
+        discs_per_unit=float(network.board_size**2) if network is not None and file is not None and file.suffix != ".txt" else 1.0,
     )

@@ -111,7 +111,7 @@ def test_a_wrong_spec_is_refused_in_one_line_that_says_what_is_meant_or_allowed(
     ],
 )
 def test_a_missing_library_is_named_with_its_extra_in_one_line(spec: str, library: str, extra: str) -> None:
-    code = f"import sys; sys.modules[{library!r}] = None\nfrom agents.play import main\nmain([{spec!r}])"
+    code = f"import sys; sys.modules[{library!r}] = None\nfrom agents.play.__main__ import main\nmain([{spec!r}])"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=REPOSITORY)
     assert (run.returncode, run.stdout) == (2, "")
     expected = rf"play: {re.escape(repr(spec))}: [a-z ]+ needs {library}; in a clone: pip install -e \"\.\[{extra}\]\"\n"

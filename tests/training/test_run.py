@@ -21,7 +21,7 @@ import pytest
 from filelock import FileLock
 
 from agents.ntuple.network import NTupleNetwork
-from agents.play import main as play_main
+from agents.play.__main__ import main as play_main
 from othello_env import atomic_file
 from othello_env.command import Progress
 from tests.conftest import REPOSITORY

@@ -14,56 +14,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from agents import agent_specs, make_agent
-from agents.human import HumanAgent, QuitGame
-from agents.play import main, play_game
+from agents import agent_specs
+from agents.play.__main__ import main
+from agents.play.levels import LEVELS, level_agent
 from othello_env import Game, Position, PositionBatch
-from othello_env.agent import AgentError
-from othello_env.rendering.text import render_text
-from othello_env.squares import format_square
 from tests.agents.ntuple.test_network import network_of
 from tests.agents.test_league import PLAYER
 from tests.conftest import REPOSITORY
-
-
-def typing(*answers: str) -> tuple[HumanAgent, list[str]]:
-    """A person who types these answers, and what is shown to them."""
-    left, shown = list(answers), []
-
-    def read(question: str) -> str:
-        if not left:
-            raise EOFError
-        shown.append(question)
-        return left.pop(0)
-
-    return HumanAgent(read, shown.append), shown
-
-
-def test_a_person_is_asked_until_the_move_is_legal() -> None:
-    human, shown = typing("z9", "", "a1", " D3 ")
-    moves = human.select_moves(PositionBatch.start(1), np.random.default_rng(0))
-    assert moves.tolist() == [19]
-    assert any("'z9' names no square" in line for line in shown)
-    assert "a1 is not legal; legal are d3 c4 f5 e6" in shown
-
-
-@pytest.mark.parametrize("answers", [("quit",), ("Q",), ()])
-def test_a_person_may_quit(answers: tuple[str, ...]) -> None:
-    human, _ = typing(*answers)
-    with pytest.raises(QuitGame):
-        human.select_moves(PositionBatch.start(1), np.random.default_rng(0))
-
-
-def test_a_game_is_told_with_its_passes_and_its_transcript() -> None:
-    game = Game.parse("f5f6d3g5h5h4f7h6")
-    black, _ = typing("f5", "d3", "h5", "f7")
-    white, _ = typing("f6", "g5", "h4", "h6", "c5")
-    told: list[str] = []
-    played = play_game(black, white, Position.start(), rng=np.random.default_rng(0), write=told.append)
-    assert played.moves[:8] == game.moves
-    assert played.moves[8] == 34
-    assert told[7:10] == ["white (human) plays h6", "black must pass", "white (human) plays c5"]
-    assert told[-2:] == [render_text(played.final, last_move=34), f"Transcript: {played}"]
 
 
 @dataclass
@@ -77,49 +34,6 @@ class Failing:
     def select_moves(self, positions: PositionBatch, rng: np.random.Generator) -> Any:
         self.num_moves += 1
         return np.array([positions[0].legal_squares()[0]]) if self.num_moves <= 2 else self.fail()
-
-
-def raising(error: BaseException) -> Any:
-    raise error
-
-
-@pytest.mark.parametrize(
-    ("fail", "error"),
-    [
-        (lambda: raising(KeyboardInterrupt()), KeyboardInterrupt),
-        (lambda: raising(RuntimeError("tired")), AgentError),
-        (lambda: np.array([0]), AgentError),
-        (lambda: None, AgentError),
-    ],
-)
-def test_the_position_and_the_transcript_are_shown_however_a_game_ends(fail: Callable[[], Any], error: type[BaseException]) -> None:
-    told: list[str] = []
-    with pytest.raises(error):
-        play_game(make_agent("greedy"), Failing(fail), Position.start(), rng=np.random.default_rng(0), write=told.append)
-    game = Game.parse(told[-1].removeprefix("Transcript: "))
-    assert len(game.moves) == 5
-    assert told[-2] == render_text(game.final, last_move=game.moves[-1])
-
-
-def test_a_terminal_that_fails_is_no_fault_of_the_person() -> None:
-    def read(question: str) -> str:
-        raise BrokenPipeError
-
-    told: list[str] = []
-    with pytest.raises(BrokenPipeError):
-        play_game(make_agent("greedy"), HumanAgent(read, told.append), Position.start(), rng=np.random.default_rng(0), write=told.append)
-    assert told[-1].startswith("Transcript: ")
-
-
-def test_both_scores_of_a_game_that_ends_with_empty_squares_are_shown() -> None:
-    game = Game.parse("f5f4c3c6c5d6f3c4c7")  # White is wiped out
-    answers: tuple[list[str], list[str]] = ([], [])
-    for position, move in zip(game.positions(), game.moves, strict=False):
-        answers[position.side_to_move].append(format_square(move))
-    (black, _), (white, _) = typing(*answers[0]), typing(*answers[1])
-    told: list[str] = []
-    assert play_game(black, white, Position.start(), rng=np.random.default_rng(0), write=told.append) == game
-    assert told[-2].endswith("X 13  O 0  Black wins (13-0 by discs, 64-0 with the empties to the winner), after c7")
 
 
 def test_the_help_is_shown_on_every_terminal(capsys: pytest.CaptureFixture[str]) -> None:
@@ -139,6 +53,45 @@ def play(*arguments: str, answers: bytes = b"", variables: Mapping[str, str] | N
 
 def transcript(output: str) -> Game:
     return Game.parse(output.splitlines()[-1].removeprefix("Transcript: "))
+
+
+def test_two_agents_can_be_watched(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["greedy", "random", "--board-size", "4", "--seed", "1"])
+    output = capsys.readouterr().out
+    assert "black (greedy) plays" in output
+    assert "white (random) plays" in output
+    assert "or help" not in output
+    assert Game.parse(output.splitlines()[-1].removeprefix("Transcript: "), Position.start(4)).final.is_over
+
+
+def test_two_people_share_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("d3\nc5\nundo\nquit\n"))
+    main(["--two-players", "--no-dots"])
+    output = capsys.readouterr().out
+    assert str(transcript(output)) == "d3"
+    assert "White's move" in output
+    assert "\u00b7" not in output
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("board_size", ["6", "8"])
+def test_every_level_answers(level: str, board_size: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("quit\n"))
+    main(["--level", level, "--color", "white", "--board-size", board_size])
+    assert f"black ({level_agent(level, int(board_size)).name}) plays" in capsys.readouterr().out
+
+
+def test_a_game_is_continued_from_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "my game.sgf"
+    monkeypatch.setattr("sys.stdin", io.StringIO(f"d6\nsave {file}\nsave '{file}'\nsave\nsave x.png\n"))
+    main(["--two-players", "--start", "f5"])
+    output = capsys.readouterr().out
+    assert output.count("saved in") == 1
+    assert output.count("not saved") == 2
+    assert "save needs the name of a file" in output
+    monkeypatch.setattr("sys.stdin", io.StringIO(""))
+    main(["--two-players", "--start", str(file)])
+    assert str(transcript(capsys.readouterr().out)) == "f5d6"
 
 
 def test_the_command_plays_a_whole_game(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -251,7 +204,7 @@ def own_agent() -> Any:
         ("mcts:{}/net,simulations=2", "mcts:net,simulations=2"),
         ("league:{}/player.txt", "league:player.txt,view=mover"),
         ("alpha_beta:{}/player.txt,depth=2", "alpha_beta:player.txt,depth=2"),
-        ("factory:tests.agents.test_play:own_agent", "failing"),
+        ("factory:tests.agents.play.test_main:own_agent", "failing"),
     ],
 )
 def test_an_agent_that_cannot_play_the_board_size_is_refused_before_the_first_question(
@@ -276,7 +229,14 @@ def test_an_agent_that_cannot_play_the_board_size_is_refused_before_the_first_qu
         (["--seed", "x"], "argument --seed: 'x': expected an integer from 0"),
         (["--board-size", "7"], "argument --board-size: invalid choice"),
         (["--color", "red"], "argument --color: invalid choice"),
-        (["random", "greedy"], "unrecognized arguments: greedy"),
+        (["random", "greedy", "random"], "expected one AGENT, two to watch, --level or --two-players"),
+        (["random", "--level", "easy"], "expected one AGENT, two to watch, --level or --two-players"),
+        (["--two-players", "--level", "easy"], "argument --level: not allowed with argument --two-players"),
+        (["--level", "master"], "argument --level: invalid choice: 'master'"),
+        (["--start", "a1"], "move 1: a1"),
+        (["--start", "no/such.ggf"], "No such file"),
+        (["--start", "f5", "--board-size", "4"], "f5"),
+        (["--clock", "0"], "clock 0.0: expected a positive number of seconds"),
         (["ntuple:/does/not/exist"], "no such file"),
         (["factory:nowhere:make"], "no module 'nowhere' in the current folder"),
     ],
@@ -298,7 +258,7 @@ def test_an_agent_that_fails_gives_one_line_after_the_transcript(
         "sys.stdin", io.StringIO("".join(f"{column}{row}\n" for _ in range(9) for row in range(1, 9) for column in "abcdefgh"))
     )
     with pytest.raises(SystemExit) as stopped:
-        main(["factory:tests.agents.test_play:own_agent"])
+        main(["factory:tests.agents.play.test_main:own_agent"])
     output, messages = capsys.readouterr()
     assert stopped.value.code == 2
     assert messages.startswith("play: failing: invalid output: ")
