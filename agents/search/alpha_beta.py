@@ -314,6 +314,12 @@ def _solve_rows(own: BitboardArray, opp: BitboardArray, results: npt.NDArray[np.
         results[row, _SQUARE], results[row, _VALUE], results[row, _DEPTH] = square, value, _EXACT
 
 
+# Trained networks have values from -1 to 1. A linear fit of exact scores to their values, at 16 empty
+# squares of 250 games of the shipped network with some random moves: 48 discs per unit on 8x8, with
+# an error of 5.7 discs (root mean square) at depth 4.
+_DISCS_PER_UNIT: Final = 0.75
+
+
 @dataclass(frozen=True, slots=True)
 class SearchReport:
     """Result of a search.
@@ -566,6 +572,7 @@ def alpha_beta_agent(
         network = load_league_player(file)
     elif file is not None:
         network = NTupleNetwork.load(file)
+    is_trained = file is not None and file.suffix != ".txt"
     source = f"evaluation={evaluation}" if file is None else file.name
     limits = {"depth": depth, "seconds": seconds, "nodes": nodes, "solver": solver or None}
     limits["solver_seconds"] = solver_seconds
@@ -580,6 +587,5 @@ def alpha_beta_agent(
         solver_seconds=solver_seconds,
         hash_mb=hash_mb,
         board_size=None if network is None else network.board_size,
-        # Trained networks have values from -1 to 1, most of them the disc difference as a part of the board.
-        discs_per_unit=float(network.board_size**2) if network is not None and file is not None and file.suffix != ".txt" else 1.0,
+        discs_per_unit=_DISCS_PER_UNIT * network.board_size**2 if network is not None and is_trained else 1.0,
     )
