@@ -1,4 +1,4 @@
-"""Analyze a game move by move: `python -m agents.analyze game.ggf` or `python -m agents.analyze f5d6c3...`."""
+"""Analyze a game move by move: `python -m agents.analyze game.ggf`, or a transcript."""
 
 from __future__ import annotations
 
@@ -48,7 +48,10 @@ def format_review(review: GameReview) -> str:
 
 
 def review_as_dict(review: GameReview) -> dict[str, Any]:
-    """Return a review as plain values, for JSON. Scores are in discs, from the mover's perspective."""
+    """Return a review as plain values, for JSON.
+
+    Scores are in discs, from the mover's perspective.
+    """
     n = review.game.start.board_size
     moves = [
         {

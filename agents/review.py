@@ -16,12 +16,14 @@ _TURNING_DISCS: Final = 4.0
 
 @dataclass(frozen=True, slots=True)
 class MoveReview:
-    """A move of a game, compared with the best one. Scores are in discs, from the mover's perspective.
+    """A move of a game, compared with the best one.
+
+    Scores are in discs, from the mover's perspective.
 
     number: from 1. color: of the side that moved. square: the move. played: the line that begins
     with it. best: the line of the best move, which is `played` if that is the best one. loss:
-    discs that the move costs, at least 0; proven if `exact`, otherwise an estimate. is_turning_point:
-    the move changes who is ahead, or a proven result.
+    discs that the move costs, at least 0; proven if `exact`, otherwise an estimate.
+    is_turning_point: the move changes who is ahead, or a proven result.
     """
 
     number: int

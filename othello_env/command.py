@@ -64,7 +64,7 @@ def missing_extra(library: str, purpose: str = "this") -> MissingExtraError:
 
 
 class _HelpFormatter(argparse.HelpFormatter):
-    """Formatter that wraps paragraphs, and leaves texts of several lines, such as lists, as they are."""
+    """Formatter that wraps paragraphs, and leaves texts of several lines as they are."""
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         return text if "\n" in text else super()._fill_text(text, width, indent)

@@ -46,6 +46,7 @@ MAY_USE = {
 # Loaded where they are used, not with the module.
 LATE = {"pygame", "PIL", "safetensors", "pyarrow"}
 NOT_IN_EVALUATION = {"torch", "tensorboard"}
+MAX_PROSE = 100
 NO_NAMES = {"utils", "common", "helpers", "core"}
 
 
@@ -243,3 +244,19 @@ def test_the_core_works_where_the_optional_libraries_do_not_exist() -> None:
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=REPOSITORY)
     assert run.stdout.strip() == "10", run.stderr
+
+
+def wide_prose(path: Path) -> Iterator[str]:
+    """Lines of docstrings and full-line comments of more than 100 columns, tables left out."""
+    text = path.read_text(encoding="utf-8")
+    numbers: set[int] = set()
+    for node in ast.walk(parsed(path)):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            numbers.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+    for number, line in enumerate(text.splitlines(), 1):
+        if len(line) > MAX_PROSE and (number in numbers or line.lstrip().startswith("# ")) and "|" not in line:
+            yield f"{name_of(path)}:{number}"
+
+
+def test_prose_is_at_most_100_columns_wide() -> None:
+    assert [place for path in sources() for place in wide_prose(path)] == []

@@ -1,4 +1,7 @@
-"""Play against an agent, or watch two, in the terminal: `python -m agents.play ntuple --color white`."""
+"""Play against an agent, or watch two, in the terminal.
+
+`python -m agents.play ntuple --color white`
+"""
 
 from __future__ import annotations
 

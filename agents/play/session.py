@@ -1,4 +1,7 @@
-"""A game in progress: players, moves, undo and redo. The terminal and the web board are views of it."""
+"""A game in progress: players, moves, undo and redo.
+
+The terminal and the web board are views of it.
+"""
 
 from __future__ import annotations
 
@@ -77,7 +80,7 @@ class GameSession:
         self.players = players
         self.game = game or Game()
         self.revision = 0
-        """Number of changes so far, to notice that a game has moved on while an agent was thinking."""
+        """Number of changes so far; it tells whether a game has moved on while an agent thought."""
         for agent in players:
             if agent is not None:
                 check_board_size(agent, self.game.start.board_size)

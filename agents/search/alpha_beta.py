@@ -314,9 +314,9 @@ def _solve_rows(own: BitboardArray, opp: BitboardArray, results: npt.NDArray[np.
         results[row, _SQUARE], results[row, _VALUE], results[row, _DEPTH] = square, value, _EXACT
 
 
-# Trained networks have values from -1 to 1. A linear fit of exact scores to their values, at 16 empty
-# squares of 250 games of the shipped network with some random moves: 48 discs per unit on 8x8, with
-# an error of 5.7 discs (root mean square) at depth 4.
+# Trained networks have values from -1 to 1. A linear fit of exact scores to their values, at 16
+# empty squares of 250 games of the shipped network with some random moves: 48 discs per unit on
+# 8x8, with an error of 5.7 discs (root mean square) at depth 4.
 _DISCS_PER_UNIT: Final = 0.75
 
 
