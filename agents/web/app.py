@@ -71,7 +71,9 @@ def create_app(
     in the background at the start.
     """
     roster = roster or Roster()
-    server = _Server(roster, store or GameStore(max_games=500, idle_seconds=86_400), workers)
+    if store is None:  # an empty one is false
+        store = GameStore(max_games=500, idle_seconds=86_400)
+    server = _Server(roster, store, workers)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
