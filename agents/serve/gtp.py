@@ -13,8 +13,8 @@ from typing import Final
 import numpy as np
 
 import othello_env
-from agents.base import Agent, check_board_size
 from agents.analysis import Searcher, analyze, format_pv
+from agents.base import Agent, check_board_size
 from othello_env.agent import AgentError, ask_agent
 from othello_env.batch import PositionBatch
 from othello_env.command import one_line

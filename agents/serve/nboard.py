@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from agents.analysis import Line, Searcher, analyze, format_pv
 from agents.base import Agent
 from agents.external.ggf import parse_ggf, play_written
-from agents.analysis import Line, Searcher, analyze, format_pv
 from othello_env.agent import ask_agent
 from othello_env.batch import PositionBatch
 from othello_env.position import Position

@@ -53,11 +53,14 @@ def game_view(game: ActiveGame) -> dict[str, Any]:
 
 def hint_view(lines: Sequence[Line], board_size: int) -> list[dict[str, Any]]:
     """Return the values of the legal moves, best first, from the perspective of the side to move."""
+    undecided = [abs(line.score) for line in lines if not line.decided]
+    digits = next(digits for limit, digits in ((1.0, 2), (10.0, 1), (float("inf"), 0)) if max(undecided, default=0.0) <= limit)
     found = []
     for line in lines:
         square = next(square for square in line.pv if square != pass_square(board_size))
-        # A decided line ends with a final score, which is an even or odd number of discs.
-        value = f"{line.score:+.0f}" if line.decided or abs(line.score) >= 10 else f"{line.score:+.1f}"
+        # A decided score is a number of discs. Adding 0.0 turns -0.0 into 0.0.
+        shown = 0 if line.decided else digits
+        value = f"{round(line.score, shown) + 0.0:+.{shown}f}"
         found.append({"square": format_square(square, board_size), "value": value, "decided": line.decided, "exact": line.exact})
     return found
 

@@ -455,7 +455,10 @@ function connect() {
   $("new-size").addEventListener("change", fillPlayers);
   $("new-cancel").addEventListener("click", () => $("new-dialog").close());
   $("new-form").addEventListener("submit", () =>
-    withError(() => create({ board_size: Number($("new-size").value), black: $("new-black").value, white: $("new-white").value })),
+    withError(async () => {
+      await create({ board_size: Number($("new-size").value), black: $("new-black").value, white: $("new-white").value });
+      $("board").children[focused].focus({ preventScroll: true });
+    }),
   );
   for (const action of ["undo", "redo"]) {
     $(action).addEventListener("click", () => {
