@@ -195,4 +195,14 @@ def _specs(_: str) -> str:
     return "\n".join(["| Spec | The agent |", "|---|---|", *(f"| `{spec}` | {text} |" for spec, text in rows)])
 
 
-_FRAGMENTS: dict[str, Callable[[str], str]] = {"spaces": _spaces, "specs": _specs}
+def _levels(_: str) -> str:
+    """The table of playing levels."""
+    from agents.play.levels import LEVELS, level_spec
+
+    rows = [(level.capitalize(), level_spec(level), level_spec(level, 6)) for level in LEVELS]
+    return "\n".join(
+        ["| Level | Agent on 8x8 | Agent on 4x4 and 6x6 |", "|---|---|---|", *(f"| {a} | `{b}` | `{c}` |" for a, b, c in rows)]
+    )
+
+
+_FRAGMENTS: dict[str, Callable[[str], str]] = {"levels": _levels, "spaces": _spaces, "specs": _specs}

@@ -101,7 +101,6 @@ function openGame(answer) {
   paused = false;
   editing = null;
   game = null;
-  $("edit-panel").open = false;
   if (location.hash.slice(1) !== answer.id) location.hash = answer.id;
   show(answer);
   runAgents();
@@ -204,7 +203,7 @@ function buildBoard(size = game.board_size) {
 
 function draw(turn = null) {
   const squares = editing || [...game.squares];
-  const legal = new Set(editing ? [] : game.legal);
+  const legal = new Set(editing || game.agent_to_move ? [] : game.legal);
   const last = editing ? null : game.turns.at(-1)?.square;
   const flipped = new Set(turn ? turn.flipped : []);
   const best = [...hints.values()][0]?.value;
@@ -217,9 +216,9 @@ function draw(turn = null) {
     square.classList.toggle("last", name === last);
     square.classList.toggle("rated", Boolean(hint));
     square.classList.toggle("best", Boolean(hint) && hint.value === best);
-    square.setAttribute("aria-disabled", String(!editing && !(legal.has(name) && !game.agent_to_move)));
+    square.setAttribute("aria-disabled", String(!editing && !legal.has(name)));
     const words = [name, color || "empty"];
-    if (legal.has(name) && !game.agent_to_move) words.push("legal");
+    if (legal.has(name)) words.push("legal");
     if (name === last) words.push("last move");
     if (hint) words.push(hintWords(hint));
     square.setAttribute("aria-label", words.join(", "));
@@ -239,13 +238,16 @@ function draw(turn = null) {
   drawMoves();
   $("status").textContent = statusText();
   document.body.classList.toggle("editing", Boolean(editing));
-  $("undo").disabled = Boolean(editing) || !game.can_undo;
-  $("redo").disabled = Boolean(editing) || !game.can_redo;
-  $("resign").disabled = Boolean(editing) || !game.can_resign;
-  $("hint").disabled = Boolean(editing) || Boolean(game.result) || game.agent_to_move;
+  $("editor").hidden = !editing;
+  $("game-buttons").hidden = Boolean(editing);
+  $("edit").disabled = Boolean(editing);
+  $("undo").disabled = !game.can_undo;
+  $("redo").disabled = !game.can_redo;
+  $("resign").disabled = !game.can_resign;
+  $("hint").disabled = Boolean(game.result) || game.agent_to_move;
   const stopped = game.agent_to_move && paused;
   $("pause").hidden = !isWatched() && !stopped;
-  $("pause").disabled = Boolean(editing) || Boolean(game.result);
+  $("pause").disabled = Boolean(game.result);
   $("pause").textContent = paused ? "Continue" : "Pause";
 }
 
@@ -409,16 +411,20 @@ function saveRecord() {
 function startEditing() {
   if (editing || !game) return;
   editing = [...game.squares];
+  hints = new Map();
+  showError("");
   const side = game.side_to_move === "white" ? "O" : "X";
   document.querySelector(`input[name=side][value=${side}]`).checked = true;
   draw();
+  $("board").children[focused].focus(); // also scrolls to the board, on small screens
+  $("live").textContent = "Editing a position. Enter changes a square: empty, black, white.";
 }
 
 function stopEditing() {
   if (!editing) return;
   editing = null;
-  $("edit-panel").open = false;
   draw();
+  $("edit").focus();
   runAgents();
 }
 
@@ -485,7 +491,7 @@ function connect() {
     const file = $("file").files[0];
     if (file) $("text").value = (await file.text()).slice(0, 20000);
   });
-  $("edit-panel").addEventListener("toggle", () => ($("edit-panel").open ? startEditing() : stopEditing()));
+  $("edit").addEventListener("click", startEditing);
   $("edit-clear").addEventListener("click", () => {
     editing.fill("-");
     draw();
