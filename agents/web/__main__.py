@@ -54,7 +54,11 @@ def _parser() -> Parser:
     host_help = f"address to listen on; any but loopback, such as 0.0.0.0, demands a token (default: {_HOST}, this machine only)"
     parser.add_argument("--host", default=_HOST, help=host_help)
     parser.add_argument("--port", type=_port, default=_PORT, metavar="N", help=f"TCP port; 0 takes a free one (default: {_PORT})")
-    token_help = "secret that browsers must know, printed as part of the address (default: none on loopback, else a random one)"
+    name_help = "further host name under which browsers reach the server, such as that of a reverse proxy; demands a token; may be repeated"
+    parser.add_argument("--allow-host", action="append", default=[], metavar="NAME", help=name_help)
+    token_help = (
+        "secret that browsers must know, printed as part of the address (default: a random one where a token is demanded, else none)"
+    )
     parser.add_argument("--token", help=token_help)
     workers_help = f"number of agents that think at the same time (default: {_WORKERS})"
     parser.add_argument("--workers", type=_count, default=_WORKERS, metavar="N", help=workers_help)
@@ -81,11 +85,12 @@ def main(argv: Sequence[str] | None = None) -> None:
         host, token = arguments.host.strip("[]"), arguments.token
         if token is not None and not (token.isascii() and token.isprintable() and len(token) >= 8 and not set(token) & set(' ";,\\')):
             raise ValueError("--token: expected at least 8 ASCII characters without spaces, quotes, commas, semicolons and backslashes")
-        if token is None and not is_loopback(host):
+        if token is None and (arguments.allow_host or not is_loopback(host)):
             token = secrets.token_urlsafe(16)
         app = create_app(
             Roster(arguments.agent),
             host=host,
+            names=arguments.allow_host,
             token=token,
             store=GameStore(max_games=arguments.max_games, idle_seconds=arguments.idle_hours * 3600),
             workers=arguments.workers,

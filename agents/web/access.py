@@ -12,6 +12,7 @@ import ipaddress
 import re
 import secrets
 import socket
+from collections.abc import Collection
 from typing import Final
 from urllib.parse import urlencode
 
@@ -49,15 +50,18 @@ class AccessCheck:
 
     host: the address that the server is bound to. On loopback only the names of loopback are
     accepted; otherwise all IP addresses, which cannot be rebound, and the names of this machine.
+    names: other host names to accept, such as that of a reverse proxy.
     token: secret that requests must know; None for no check. `?token=` in the page's address sets a
     cookie.
     """
 
-    def __init__(self, app: ASGIApp, *, host: str, token: str | None) -> None:
+    def __init__(self, app: ASGIApp, *, host: str, names: Collection[str] = (), token: str | None) -> None:
         self._app, self._token = app, token
         self._any_address = not is_loopback(host)
         name = socket.gethostname().lower()
-        self._names = _LOOPBACK_NAMES | ({host.lower(), name, f"{name}.local"} if self._any_address else set())
+        self._names = (
+            _LOOPBACK_NAMES | {other.lower() for other in names} | ({host.lower(), name, f"{name}.local"} if self._any_address else set())
+        )
         # Cookies are shared by all ports of a host: two servers must not overwrite each other's.
         self._cookie = f"othello_{hashlib.sha256((token or '').encode()).hexdigest()[:8]}"
 

@@ -18,7 +18,7 @@ revision gets status 409 and the current state.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
@@ -58,6 +58,7 @@ def create_app(
     roster: Roster | None = None,
     *,
     host: str = "127.0.0.1",
+    names: Collection[str] = (),
     token: str | None = None,
     store: GameStore | None = None,
     workers: int = 2,
@@ -65,8 +66,8 @@ def create_app(
 ) -> Starlette:
     """Return the ASGI application.
 
-    roster: the agents (default: the levels). host: the address that the server is bound to, and
-    token: secret for requests; see `AccessCheck`. store: the games (default: 500, forgotten after a
+    roster: the agents (default: the levels). host: the address that the server is bound to; names,
+    token: see `AccessCheck`. store: the games (default: 500, forgotten after a
     day). workers: number of agents that think at the same time. prepare: True to compile all agents
     in the background at the start.
     """
@@ -98,7 +99,7 @@ def create_app(
     ]
     return Starlette(
         routes=routes,
-        middleware=[Middleware(AccessCheck, host=host, token=token)],
+        middleware=[Middleware(AccessCheck, host=host, names=names, token=token)],
         exception_handlers={
             RequestError: _answer_request_error,
             UnknownGameError: _answer_unknown_game,

@@ -48,6 +48,12 @@ def test_the_host_header_must_name_the_server(bound_to: str, host: str, status: 
     assert open_client(bound_to).get("/api/status", headers={"host": host}).status_code == status
 
 
+def test_the_name_of_a_reverse_proxy_can_be_allowed() -> None:
+    client = TestClient(create_app(names=["Board.Example"], prepare=False), base_url="https://board.example")
+    assert client.get("/api/status", headers={"origin": "https://board.example"}).status_code == 200
+    assert client.get("/api/status", headers={"host": "evil.example"}).status_code == 400
+
+
 @pytest.mark.parametrize(
     ("origin", "status"),
     [
