@@ -98,6 +98,7 @@ async function create(body) {
 /** Show another game. */
 function openGame(answer) {
   generation += 1;
+  showError("");
   paused = false;
   editing = null;
   game = null;
@@ -285,6 +286,7 @@ function drawMoves() {
 
 function showError(text) {
   $("error").textContent = text;
+  if (text) $("error").scrollIntoView({ block: "nearest" });
 }
 
 // --- Board input ---
@@ -485,7 +487,10 @@ function connect() {
   $("save").addEventListener("click", saveRecord);
   $("load-form").addEventListener("submit", (event) => {
     event.preventDefault();
-    withError(() => create({ ...samePlayers(), text: $("text").value }));
+    withError(async () => {
+      await create({ ...samePlayers(), text: $("text").value });
+      $("status").scrollIntoView({ block: "nearest" });
+    });
   });
   $("file").addEventListener("change", async () => {
     const file = $("file").files[0];

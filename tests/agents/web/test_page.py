@@ -14,7 +14,7 @@ from typing import Any, cast
 import pytest
 
 from othello_env import Game, Position
-from othello_env.records import FORMATS, GameRecord
+from othello_env.records import FORMATS, GameRecord, read_records
 from othello_env.squares import format_square
 
 pytest.importorskip("starlette")
@@ -82,8 +82,8 @@ class Page:
         self.browser.get(self.address + fragment)
         self.wait(lambda: self.squares())
 
-    def wait(self, condition: Callable[[], object]) -> None:
-        WebDriverWait(self.browser, 10, poll_frequency=0.02).until(lambda _: condition())
+    def wait(self, condition: Callable[[], object], *, seconds: float = 10) -> None:
+        WebDriverWait(self.browser, seconds, poll_frequency=0.02).until(lambda _: condition())
 
     def find(self, name: str) -> WebElement:
         return self.browser.find_element(By.ID, name)
@@ -316,6 +316,35 @@ def test_a_text_that_is_no_game_is_an_error_in_one_line(page: Page) -> None:
     page.load("f5f5")
     assert "move 2: f5 is illegal" in page.text("error")
     assert page.browser.current_url == before
+
+
+def test_the_game_is_copied_and_saved(page: Page, tmp_path: Path) -> None:
+    permissions = {"origin": page.address.rstrip("/"), "permissions": ["clipboardReadWrite", "clipboardSanitizedWrite"]}
+    page.browser.execute_cdp_cmd("Browser.grantPermissions", permissions)
+    page.browser.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(tmp_path)})
+    page.start("Person", "Person", 8)
+    page.play("d3")
+    page.find("copy").click()
+    page.wait(lambda: page.text("copy") == "Copied")
+    read = "navigator.clipboard.readText().then(arguments[0])"
+    assert page.browser.execute_async_script(read) == "d3"
+    Select(page.find("format")).select_by_value("sgf")
+    page.find("save").click()
+    page.wait((tmp_path / "othello.sgf").exists)
+    (record,) = read_records(tmp_path / "othello.sgf")
+    assert str(record.game) == "d3"
+
+
+def test_the_hint_writes_values_on_the_legal_squares(page: Page) -> None:
+    pytest.importorskip("numba")
+    page.start("Person", "Person", 4)
+    legal = page.legal()
+    page.find("hint").click()
+    page.wait(lambda: page.browser.find_elements(By.CSS_SELECTOR, ".rated"), seconds=120)  # compiles the search
+    rated = {square: name for square, name in page.squares().items() if "final score -10" in name}
+    assert sorted(rated) == sorted(legal)
+    page.play(legal[0])
+    assert page.browser.find_elements(By.CSS_SELECTOR, ".rated") == []
 
 
 def test_the_editor_sets_up_a_position(page: Page) -> None:
