@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final, cast
 
 import numpy as np
@@ -13,8 +14,8 @@ import numpy as np
 from agents.analysis import Line, Searcher, analyze
 from agents.base import Agent, Moves, check_board_size
 from agents.play.levels import LEVELS, level_spec
-from agents.registry import make_agent
-from othello_env.agent import ask_agent, describe_error
+from agents.registry import AgentSpecError, make_agent
+from othello_env.agent import AgentError, ask_agent, describe_error
 from othello_env.batch import PositionBatch
 from othello_env.position import Position
 from othello_env.squares import BOARD_SIZES
@@ -29,13 +30,13 @@ class SharedAgent:
     """Agent that several threads may ask at once: each call borrows an instance, or builds one.
 
     Agents are not thread-safe. The number of instances is at most the number of threads that ask.
-    name: shown to people. make: builds an instance.
+    name: shown to people. make: builds an instance. built: the first instance, if it exists.
     """
 
-    def __init__(self, name: str, make: Callable[[], Agent], *, board_size: int | None = None) -> None:
+    def __init__(self, name: str, make: Callable[[], Agent], *, board_size: int | None = None, built: Agent | None = None) -> None:
         self.name, self.board_size = name, board_size
         self._make = make
-        self._idle: list[Agent] = []
+        self._idle: list[Agent] = [] if built is None else [built]
         self._lock = threading.Lock()
 
     @contextmanager
@@ -90,14 +91,14 @@ class Roster:
         self.choices: list[Choice] = [Choice(level, level.capitalize(), BOARD_SIZES) for level in LEVELS]
         for size in BOARD_SIZES:
             for level in LEVELS:
-                self._add(level, level.capitalize(), level_spec(level, size), size)
+                self._agents[level, size] = _shared(level.capitalize(), level_spec(level, size), size)
             self._hints[size] = _shared(_HINT, _HINT_SPEC if size == 8 else _SMALL_BOARD_HINT_SPEC, size)
         for spec in dict.fromkeys(specs):
             agent = make_agent(spec)
             sizes = tuple(size for size in BOARD_SIZES if _plays_on(agent, size))
             self.choices.append(Choice(spec, agent.name, sizes))
-            for size in sizes:
-                self._add(spec, agent.name, spec, size)
+            shared = SharedAgent(agent.name, partial(make_agent, spec), board_size=getattr(agent, "board_size", None), built=agent)
+            self._agents |= {(spec, size): shared for size in sizes}
         self.preparation = Preparation(total=len(self._agents) + len(self._hints))
 
     def agent(self, key: str, board_size: int) -> SharedAgent:
@@ -109,8 +110,11 @@ class Roster:
 
     def rate_moves(self, position: Position) -> list[Line]:
         """Return all legal moves with their values, best first. Raises `AgentError`."""
-        with self._hints[position.board_size].borrowed() as agent:
-            return analyze(cast("Searcher", agent), position, len(position.legal_squares()) + 1)
+        try:
+            with self._hints[position.board_size].borrowed() as agent:
+                return analyze(cast("Searcher", agent), position, len(position.legal_squares()) + 1)
+        except AgentSpecError as error:  # a library is missing
+            raise AgentError(_HINT, "error", str(error)) from error
 
     def prepare(self) -> None:
         """Ask each agent for one move, so that everything is compiled and loaded; 8x8 first."""
@@ -135,12 +139,9 @@ class Roster:
         """Start `prepare` in a thread that does not keep the process alive."""
         threading.Thread(target=self.prepare, name="prepare", daemon=True).start()
 
-    def _add(self, key: str, name: str, spec: str, board_size: int) -> None:
-        self._agents[key, board_size] = _shared(name, spec, board_size)
-
 
 def _shared(name: str, spec: str, board_size: int) -> SharedAgent:
-    return SharedAgent(name, lambda: make_agent(spec), board_size=board_size)
+    return SharedAgent(name, partial(make_agent, spec), board_size=board_size)
 
 
 def _plays_on(agent: Agent, board_size: int) -> bool:

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-import importlib
 import json
+import sys
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -256,6 +256,16 @@ def test_the_hint_rates_every_legal_move(client: TestClient) -> None:
     assert {value["value"] for value in values} == {"-10"}  # White wins the 4x4 board by 8, 10 with the empties: Black's 3-11
 
 
+def test_a_missing_library_is_an_error_of_the_agent_and_of_the_hint(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    for library in ("numba", "safetensors", "agents.search.alpha_beta"):
+        monkeypatch.setitem(sys.modules, library, None)
+    game = new_game(client, black="expert")
+    for action in ("agent-move", "hint"):
+        answer = client.post(f"/api/games/{game['id']}/{action}", json={"revision": game["revision"]})
+        assert answer.status_code == 502
+        assert "alpha_beta" in answer.json()["error"]
+
+
 def test_preparation_asks_every_agent_and_reports_failures() -> None:
     roster = Roster([FAILING])
     roster._hints.clear()
@@ -364,7 +374,7 @@ def test_the_page_is_small_and_asks_no_other_host(client: TestClient) -> None:
 
 
 def test_a_missing_extra_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setitem(importlib.import_module("sys").modules, "uvicorn", None)
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
     from agents.web.__main__ import main
 
     with pytest.raises(SystemExit) as stop:
