@@ -229,23 +229,6 @@ def test_a_thinking_agent_blocks_nobody_and_its_late_answer_is_dropped() -> None
         assert client.get(f"/api/games/{game['id']}").json() == undone
 
 
-def test_two_requests_for_the_same_move_share_one_search() -> None:
-    WaitingAgent.started.clear()
-    WaitingAgent.released.clear()
-    with TestClient(create_app(Roster([WAITING]), prepare=False), base_url=ADDRESS) as client:
-        game = new_game(client, black=WAITING)
-        answers: list[JSON] = []
-        threads = [threading.Thread(target=lambda: answers.append(post(client, game, "agent-move"))) for _ in range(2)]
-        for thread in threads:
-            thread.start()
-        assert WaitingAgent.started.wait(5)
-        WaitingAgent.released.set()
-        for thread in threads:
-            thread.join(5)
-        assert len(answers[0]["turns"]) == 1
-        assert answers[0] == answers[1]
-
-
 @pytest.mark.slow  # compiles the search
 def test_the_hint_rates_every_legal_move(client: TestClient) -> None:
     pytest.importorskip("numba")
