@@ -39,6 +39,8 @@ EXTRA_OF: Final = {
     "tensorboard": "train",
     "tqdm": "train",
     "torch": "torch",
+    "starlette": "web",
+    "uvicorn": "web",
 }
 
 # Characters that this project prints, for terminals that cannot encode them.

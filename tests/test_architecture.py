@@ -40,8 +40,10 @@ MAY_USE = {
     "pyarrow": ("othello_env/sequences/storage.py",),
     "stable_baselines3": ("othello_env/adapters/sb3.py",),
     "safetensors": ("agents/", "training/"),
+    "starlette": ("agents/web/",),
     "tensorboard": ("training/",),
     "tqdm": ("othello_env/command.py", "training/", "agents/"),
+    "uvicorn": ("agents/web/",),
 }
 # Loaded where they are used, not with the module.
 LATE = {"pygame", "PIL", "safetensors", "pyarrow"}
