@@ -66,7 +66,7 @@ class AccessCheck:
         self._cookie = f"othello_{hashlib.sha256((token or '').encode()).hexdigest()[:8]}"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Refuse a request, or pass it to the application and add the security headers to the response."""
+        """Refuse a request, or pass it on and add the security headers to the response."""
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
             return

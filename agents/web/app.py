@@ -112,7 +112,10 @@ def create_app(
 
 
 class _Server:
-    """The endpoints. All of them run in the thread of the event loop; agents think in `executor`."""
+    """The endpoints.
+
+    All of them run in the thread of the event loop; agents think in `executor`.
+    """
 
     def __init__(self, roster: Roster, store: GameStore, workers: int) -> None:
         self.roster, self.store = roster, store
@@ -139,7 +142,7 @@ class _Server:
         )
 
     async def create(self, request: Request) -> Response:
-        """Begin a game from the start position, from a position, or at the end of a recorded game."""
+        """Begin a game from the start, from a position, or at the end of a recorded game."""
         body = await read_object(request, _NEW_GAME, optional=frozenset({"position", "text"}))
         keys = (body["black"], body["white"])
         with _bad_request():
@@ -151,7 +154,7 @@ class _Server:
 
     @staticmethod
     async def _game_of(body: dict[str, Any]) -> tuple[Game, bool]:
-        """Return the game that a new session continues, and True if more games follow it in the text."""
+        """Return the game to continue, and True if more games follow it in the text."""
         size = check_board_size(body["board_size"])
         if "position" in body and "text" in body:
             raise ValueError("position and text: expected at most one of them")

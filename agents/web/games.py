@@ -49,7 +49,7 @@ class ActiveGame:
             raise StaleRevisionError
 
     async def play_agent_move(self, executor: Executor) -> None:
-        """Ask the agent to move in a thread, and play its move unless the game has changed meanwhile.
+        """Ask the agent to move in a thread, and play its move unless the game has changed.
 
         Requests for the same revision share one search. Raises `AgentError` if the agent fails.
         """

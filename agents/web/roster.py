@@ -1,4 +1,7 @@
-"""Agents that the page offers: the levels and the specs of the command line, shared by all games."""
+"""Agents that the page offers: the levels and the specs of the command line.
+
+All games share them.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +60,10 @@ class SharedAgent:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A player on the page's list. key: its name in requests. board_sizes: the boards that it plays on."""
+    """A player on the page's list.
+
+    key: its name in requests. board_sizes: the boards that it plays on.
+    """
 
     key: str
     title: str

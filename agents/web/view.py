@@ -52,7 +52,7 @@ def game_view(game: ActiveGame) -> dict[str, Any]:
 
 
 def hint_view(lines: Sequence[Line], board_size: int) -> list[dict[str, Any]]:
-    """Return the values of the legal moves, best first, from the perspective of the side to move."""
+    """Return the values of the legal moves, best first, for the side to move."""
     undecided = [abs(line.score) for line in lines if not line.decided]
     digits = next(digits for limit, digits in ((1.0, 2), (10.0, 1), (float("inf"), 0)) if max(undecided, default=0.0) <= limit)
     found = []
@@ -66,7 +66,10 @@ def hint_view(lines: Sequence[Line], board_size: int) -> list[dict[str, Any]]:
 
 
 def resigning_color(session: GameSession) -> int | None:
-    """Return the color of the person who can resign: the side to move if possible. None without people."""
+    """Return the color of the person who can resign, the side to move if possible.
+
+    None without people.
+    """
     side = session.position.side_to_move
     return next((color for color in (side, 1 - side) if session.players[color] is None), None)
 
