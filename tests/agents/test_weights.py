@@ -53,7 +53,13 @@ def test_the_results_of_a_card_add_up(file: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "spec", ["ntuple", "policy_value:simulations=8", "policy_value:simulations=0", "alpha_beta:evaluation=ntuple,depth=2"]
+    "spec",
+    [
+        "ntuple",
+        pytest.param("policy_value:simulations=8", marks=pytest.mark.slow),
+        "policy_value:simulations=0",
+        "alpha_beta:evaluation=ntuple,depth=2",
+    ],
 )
 def test_the_shipped_networks_play(spec: str, rng: np.random.Generator) -> None:
     games = PositionBatch.start(20)

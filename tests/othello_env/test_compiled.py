@@ -368,6 +368,7 @@ def package(tmp_path: Path) -> Path:
 COUNT = "from pack.loops.count import count\nprint(count(1), sum(count.stats.cache_hits.values()), sum(count.stats.cache_misses.values()))"
 
 
+@pytest.mark.slow
 def test_a_kernel_is_compiled_anew_once_a_file_of_its_package_has_changed(package: Path) -> None:
     assert output_of(COUNT, package)[0] == "2 0 1"
     assert output_of(COUNT, package)[0] == "2 1 0"

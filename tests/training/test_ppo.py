@@ -527,6 +527,7 @@ def test_a_run_of_the_command_line_leaves_what_it_says(tmp_path: Path, capsys: p
     assert learner.games_done >= 200
 
 
+@pytest.mark.slow
 def test_a_short_run_learns_to_beat_its_start_and_random() -> None:
     sizes = replace(SMALL, games=1500, channels=16, num_envs=128, snapshot_every=5, batch_size=256)
     learner = Learner(replace(sizes, seed=1, random_plies=6, learning_rate=5e-3, ent_coef=0.03))

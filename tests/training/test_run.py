@@ -609,8 +609,7 @@ EXTRAS = {"torch": "torch", "filelock": "train", "matplotlib": "train", "numba":
         "torch",
         "filelock",
         "matplotlib",
-        "tqdm",
-        *(pytest.param(library, marks=pytest.mark.slow) for library in ("numba", "safetensors", "tensorboard")),
+        *(pytest.param(library, marks=pytest.mark.slow) for library in ("numba", "safetensors", "tensorboard", "tqdm")),
     ],
 )
 def test_a_missing_library_is_noticed_before_the_training(library: str, tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ def test_habits_of_engines_are_borne(trap: str) -> None:
         ("pass", "answered 'pass', white has legal moves in -"),
         ("crash", r"exited with code 7 \(segmentation fault in thread 3\) in answer to 'go'"),
         ("hang", "gave no answer in time in answer to 'go'; its last line was 'search D6 -1.27 0 4'"),
-        ("endless", "gave no answer in time"),
+        pytest.param("endless", "gave no answer in time", marks=pytest.mark.slow),
     ],
 )
 def test_an_engine_that_fails_raises_and_plays_on_after_a_restart(trap: str, message: str) -> None:

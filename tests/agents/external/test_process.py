@@ -85,7 +85,7 @@ if sys.argv[1] == "wait":
 """
 
 
-@pytest.mark.parametrize("end", ["exit", "SIGTERM", *(pytest.param(end, marks=pytest.mark.slow) for end in ("SIGKILL", "SIGINT"))])
+@pytest.mark.parametrize("end", ["SIGTERM", *(pytest.param(end, marks=pytest.mark.slow) for end in ("exit", "SIGKILL", "SIGINT"))])
 def test_an_engine_deep_in_thought_ends_with_the_python_process(end: str) -> None:
     code = [sys.executable, "-c", OWNER, "exit" if end == "exit" else "wait"]
     with subprocess.Popen(code, cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as owner:

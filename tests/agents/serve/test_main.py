@@ -42,7 +42,12 @@ def test_a_failing_agent_is_an_error_for_the_client_and_no_traceback(monkeypatch
         with pytest.raises(ValueError, match="refused 'genmove b': failing: error: RuntimeError: cannot think"):
             engine.choose(Position.start())
         assert engine.ask("protocol_version") == "2"
-    command = serve("--protocol", "nboard", "--agent", agent)
+
+
+@pytest.mark.slow
+def test_a_failing_agent_is_told_over_nboard_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(REPOSITORY)
+    command = serve("--protocol", "nboard", "--agent", "factory:tests.agents.serve.test_main:make_failing")
     with NBoardEngine(command, timeout=3) as board, pytest.raises(ValueError, match="no answer in time .*RuntimeError: cannot think"):
         board.choose(Position.start())
 

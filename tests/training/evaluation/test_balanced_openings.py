@@ -76,6 +76,7 @@ def test_the_head_of_the_shipped_file_says_how_it_was_made() -> None:
     assert sum("Black scores" in line for line in head) == 2
 
 
+@pytest.mark.slow
 def test_a_search_of_another_evaluation_finds_the_shipped_openings_more_even_than_others() -> None:
     pytest.importorskip("numba")
     from agents.search.alpha_beta import alpha_beta_agent

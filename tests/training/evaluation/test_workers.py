@@ -110,6 +110,7 @@ def test_no_game_is_recorded_twice_by_workers_that_die_between_questions() -> No
     assert len(records) == 4
 
 
+@pytest.mark.slow
 def test_the_first_answer_of_a_new_process_is_not_thinking() -> None:
     records = played(blocks_of("slow_at_first", "random", 1, 2), 1, move_seconds=0.9)
     assert {record.reason for record in records.values()} == {"played out"}
@@ -133,7 +134,7 @@ def test_there_may_be_no_limit_of_time() -> None:
         pytest.param("hanging_construction", "timeout", "construction: no answer in 2 s", marks=pytest.mark.slow),
         ("dying_import", "died", "construction: its process ended, exit code 9"),
         ("dying_first_call", "died", "first call: its process ended, exit code 9"),
-        ("hanging_first_call", "timeout", "first call: no answer in 2 s"),
+        pytest.param("hanging_first_call", "timeout", "first call: no answer in 2 s", marks=pytest.mark.slow),
     ],
 )
 def test_an_agent_that_hangs_or_dies_before_its_first_game_forfeits_all_and_the_rest_goes_on(player: str, reason: str, detail: str) -> None:
@@ -166,6 +167,7 @@ def test_one_death_of_a_process_that_constructs_an_agent_may_have_another_cause(
     assert [record.reason for record in records] == ["played out"] * 2
 
 
+@pytest.mark.slow
 def test_what_another_agent_left_in_the_process_is_not_blamed_on_a_construction(monkeypatch: pytest.MonkeyPatch) -> None:
     """A thread of the first block's agent ends the process while the second block's agent is constructed."""
     monkeypatch.setattr(workers, "_MAX_BUILD_DEATHS", 1)
