@@ -67,7 +67,9 @@ def review_game(game: Game, agent: Searcher, *, progress: Callable[[int], object
 
 
 def _review(agent: Searcher, position: Position, square: int, number: int) -> MoveReview:
-    best = analyze(agent, position)[0]
+    # Both moves are searched from the position that they lead to: searches of different depths are
+    # not comparable.
+    best = analyze_move(agent, position, analyze(agent, position)[0].pv[0])
     played = best if best.pv[0] == square else analyze_move(agent, position, square)
     if played.score >= best.score:  # estimates of different searches may contradict each other
         best = played

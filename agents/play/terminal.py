@@ -7,9 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from agents.analysis import Searcher, analyze, format_pv, format_score
+from agents.analysis import Line, Searcher, analyze, format_pv, format_score
 from agents.play.levels import analyst
 from agents.play.session import GameSession
+from agents.registry import AgentSpecError
 from othello_env.errors import IllegalMoveError, RecordFormatError
 from othello_env.game import Game
 from othello_env.opening import parse_game
@@ -168,15 +169,15 @@ class TerminalGame:
         if self._session.is_over:
             self._write("the game is over")
             return
-        line = analyze(self._searcher(), self._session.position)[0]
-        self._write(f"{format_score(line)} for {format_pv(line.pv, self._session.board_size)}")
+        for line in self._analyze(1):
+            self._write(f"{format_score(line)} for {format_pv(line.pv, self._session.board_size)}")
 
     def _eval(self, _: str) -> None:
         if self._session.is_over:
             self._write("the game is over")
             return
         n = self._session.board_size
-        for line in analyze(self._searcher(), self._session.position, n * n):
+        for line in self._analyze(n * n):
             self._write(f"{format_square(line.pv[0], n)} {format_score(line):>6}  {format_pv(line.pv, n)}")
 
     def _dots(self, _: str) -> None:
@@ -213,10 +214,15 @@ class TerminalGame:
     def _quit(self, _: str) -> None:
         raise _Quit
 
-    def _searcher(self) -> Searcher:
-        if self._analyst is None:
-            self._analyst = analyst(self._session.board_size)
-        return self._analyst
+    def _analyze(self, num_moves: int) -> list[Line]:
+        """Return the values of the best moves; none, with a message, if the search is missing."""
+        try:
+            if self._analyst is None:
+                self._analyst = analyst(self._session.board_size)
+        except AgentSpecError as error:  # a library is not installed
+            self._write(f"no values: {error}")
+            return []
+        return analyze(self._analyst, self._session.position, num_moves)
 
 
 def read_game(source: str, *, board_size: int) -> Game:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from agents import make_agent
 from agents.analysis import Searcher
 from agents.analyze import format_review, main, review_as_dict, review_as_html
 from agents.play.levels import analyst
@@ -41,6 +42,18 @@ def test_losses_are_differences_to_the_best_move_and_exact_near_the_end(searcher
     for color in (BLACK, WHITE):
         assert review.total_loss(color) == pytest.approx(sum(move.loss for move in review.moves if move.color == color))
     assert min(move.loss for move in review.moves) == 0
+
+
+def test_equal_moves_cost_nothing_at_any_depth() -> None:
+    """The four first moves are the same by symmetry."""
+    pytest.importorskip("numba")
+    for depth in (1, 2, 3):
+        agent = make_agent(f"alpha_beta:evaluation=heuristics,depth={depth}")
+        assert isinstance(agent, Searcher)
+        for move in ("d3", "c4", "f5", "e6"):
+            (reviewed,) = review_game(Game.parse(move), agent).moves
+            assert reviewed.loss == pytest.approx(0, abs=1e-3)
+            assert not reviewed.is_turning_point
 
 
 def test_a_turning_point_changes_who_is_ahead(searcher: Searcher) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from agents import make_agent
+from agents import AgentSpecError, make_agent
 from agents.play.session import GameSession
 from agents.play.terminal import HELP, Style, TerminalGame, read_game
 from othello_env import Game, IllegalMoveError, Position, PositionBatch, RecordFormatError
@@ -82,6 +82,16 @@ def test_hints_and_values_come_from_a_search() -> None:
     values = [line for line in shown if line[:2] in ("b1", "a2", "d3", "c4") and "  " in line]
     assert len(values) == 4
     assert len({line.split()[1] for line in values}) == 1  # by symmetry
+
+
+def test_the_game_goes_on_without_the_library_that_hints_need(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(board_size: int) -> Any:
+        raise AgentSpecError("compiled code needs numba")
+
+    monkeypatch.setattr("agents.play.terminal.analyst", missing)
+    game, shown = typed(GameSession(), "hint", "eval", "d3")
+    assert str(game) == "d3"
+    assert shown.count("no values: compiled code needs numba") == 2
 
 
 def test_a_finished_game_offers_another_one() -> None:
