@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import copy
 from collections import defaultdict
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -76,3 +77,17 @@ def test_totals_are_those_of_the_updates() -> None:
     assert min(ended.sum(), (errors > 0).sum(), (errors < 0).sum(), (errors == 0).sum()) > 20
     np.testing.assert_allclose(totals - [1000, 2000, 3000], [ended.sum(), np.abs(errors).sum(), np.count_nonzero(errors)])
     np.testing.assert_array_equal(member.games.own, twin.members[0].games.own)
+
+
+@pytest.mark.parametrize(("epsilon", "random_plies", "explores"), [(0.0, 0, False), (0.0, 4, True), (1.0, 0, True)])
+def test_moves_are_random_at_the_start_of_a_game_and_with_probability_epsilon(epsilon: float, random_plies: int, explores: bool) -> None:
+    """Without exploration all games of one network are the same."""
+    learner = Learner(replace(SMALL, epsilon=epsilon, random_plies=0, greedy_share=0.0))
+    give_weights(learner)
+    games = learner.members[0].games
+    games.random_plies[:] = random_plies
+    for ply in range(4):
+        move_without_learning(learner)
+        assert games.random_plies.tolist() == [max(0, random_plies - ply - 1)] * len(games.own)
+    num_positions = len(np.unique(np.stack([games.own, games.opp]), axis=1).T)
+    assert num_positions > 20 if explores else num_positions == 1
