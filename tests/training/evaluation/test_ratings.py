@@ -259,6 +259,12 @@ def test_black_s_advantage_has_no_limit_where_one_color_never_won(draws: int) ->
         assert (advantage.low, math.isfinite(advantage.high)) == (-math.inf, True)
 
 
+def test_the_anchor_is_told_if_it_is_rated() -> None:
+    pairs = {("a", "b"): whole(3, 2)}
+    assert fit_ratings(pairs, anchor=("b", 500)).anchor == ("b", 500)
+    assert fit_ratings(pairs).anchor is None
+
+
 def test_players_without_games_have_no_rating() -> None:
     ratings = fit_ratings({("a", "b"): whole(3, 2), ("c", "a"): np.zeros((3, 3), dtype=np.int64)}, players=["d"], anchor=("d", 500))
     assert [player.name for player in ratings.players] == ["a", "b", "c", "d"]
