@@ -47,8 +47,8 @@ class Line:
     """A move with its score and principal variation.
 
     pv: principal variation, starting with the move, passes included. score: from the perspective of
-    the side to move, in discs as far as the agent has a scale (`discs_per_unit`), otherwise in the
-    units of its evaluation; if `decided`, the final score with empty squares counted for the
+    the side to move, in discs if the agent converts them (`discs_per_unit`), otherwise in the units
+    of its evaluation; if `decided`, the final score with empty squares counted for the
     winner. depth: search depth, in placed discs. decided: the outcome is proven. exact: the score
     is proven too. nodes: number of positions visited by the search. seconds: time taken by the
     search.
@@ -120,5 +120,6 @@ def format_pv(pv: Iterable[int], board_size: int) -> str:
 
 
 def format_score(line: Line) -> str:
-    """Return the score of a line, such as "+12" if it is proven and "+3.4" if it is an estimate."""
-    return f"{line.score:+.0f}" if line.exact else f"{line.score:+.1f}"
+    """Return the score of a line: a whole number such as "+12" if proven, otherwise "+3.4"."""
+    digits = 0 if line.exact else 1
+    return f"{round(line.score, digits) + 0.0:+.{digits}f}"  # adding 0.0 turns -0.0 into 0.0

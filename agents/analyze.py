@@ -31,20 +31,25 @@ td:last-child, th:last-child { text-align: left; font-family: ui-monospace, mono
 tr.turning td { color: var(--bad); font-weight: 600; }"""
 
 
+_HEADINGS: Final = ("move", "side", "played", "score", "best", "score", "loss", "line of the best move")
+_WIDTHS: Final = (">4", "5", "6", ">6", "4", ">6", ">5", "")
+_SHOWN_PLIES: Final = 6
+
+
 def format_review(review: GameReview) -> str:
     """Return a review as a table for a terminal, with the totals and the turning points."""
-    n = review.game.start.board_size
-    rows = [f"{'move':>4}  {'':5}  {'played':6}  {'score':>6}  {'best':4}  {'score':>6}  {'loss':>5}  line of the best move"]
-    for move in review.moves:
-        played, best = (format_square(line.pv[0], n) for line in (move.played, move.best))
-        scores = format_score(move.played), format_score(move.best)
-        line = format_pv(move.best.pv[:6], n) + (" !" if move.is_turning_point else "")
-        row = (
-            f"{move.number:4}  {COLOR_NAMES[move.color]:5}  {played:6}  {scores[0]:>6}  {best:4}  {scores[1]:>6}  {_format_loss(move):>5}  "
-        )
-        rows.append(row + line)
-    rows += ["", *_summary(review)]
-    return "\n".join(rows)
+    rows = [_HEADINGS, *(_cells(move, review.game.start.board_size) for move in review.moves)]
+    marks = ["", *(" !" if move.is_turning_point else "" for move in review.moves)]
+    lines = ["  ".join(f"{cell:{width}}" for cell, width in zip(row, _WIDTHS, strict=True)) for row in rows]
+    return "\n".join([*map(str.__add__, lines, marks), "", *_summary(review)])
+
+
+def _cells(move: MoveReview, board_size: int) -> tuple[str, ...]:
+    """Return the row of a move in the tables, see `_HEADINGS`."""
+    played, best = (format_square(line.pv[0], board_size) for line in (move.played, move.best))
+    line = format_pv(move.best.pv[:_SHOWN_PLIES], board_size)
+    scores = format_score(move.played), format_score(move.best)
+    return str(move.number), COLOR_NAMES[move.color], played, scores[0], best, scores[1], _format_loss(move), line
 
 
 def review_as_dict(review: GameReview) -> dict[str, Any]:
@@ -74,22 +79,11 @@ def review_as_dict(review: GameReview) -> dict[str, Any]:
 
 def review_as_html(review: GameReview) -> str:
     """Return a review as one HTML page without external files: graph, table and final position."""
-    n = review.game.start.board_size
     rows = []
     for move in review.moves:
-        cells = [
-            str(move.number),
-            COLOR_NAMES[move.color],
-            format_square(move.square, n),
-            format_score(move.played),
-            format_square(move.best.pv[0], n),
-            format_score(move.best),
-            _format_loss(move),
-            format_pv(move.best.pv[:8], n),
-        ]
         mark = ' class="turning"' if move.is_turning_point else ""
-        rows.append(f"<tr{mark}>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in cells) + "</tr>")
-    headings = ("Move", "Side", "Played", "Score", "Best", "Score", "Loss", "Line of the best move")
+        cells = (f"<td>{html.escape(cell)}</td>" for cell in _cells(move, review.game.start.board_size))
+        rows.append(f"<tr{mark}>{''.join(cells)}</tr>")
     summary = "".join(f"<p>{html.escape(line)}</p>" for line in _summary(review))
     return f"""<!doctype html>
 <html lang="en">
@@ -101,7 +95,7 @@ def review_as_html(review: GameReview) -> str:
 <h1>Analysis of a game</h1>
 {summary}
 <figure>{_graph(review)}<figcaption>Score after each move in discs, positive if Black is ahead.</figcaption></figure>
-<div class="scroll"><table><thead><tr>{"".join(f"<th>{heading}</th>" for heading in headings)}</tr></thead>
+<div class="scroll"><table><thead><tr>{"".join(f"<th>{heading}</th>" for heading in _HEADINGS)}</tr></thead>
 <tbody>{"".join(rows)}</tbody></table></div>
 <p>{board_svg(review.game.final, size=280)}</p>
 <p>Transcript: <code>{review.game}</code></p>
@@ -133,10 +127,11 @@ def _graph(review: GameReview) -> str:
     limit = max(8.0, *(abs(move.black_score) for move in review.moves)) if review.moves else 8.0
     step = _GRAPH_WIDTH / max(1, len(review.moves))
     middle = _GRAPH_HEIGHT / 2
-    points = " ".join(f"{move.number * step:.1f},{middle - move.black_score / limit * middle * 0.95:.1f}" for move in review.moves)
+    places = [(move.number * step, middle * (1 - 0.95 * move.black_score / limit)) for move in review.moves]
+    points = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
     marks = "".join(
-        f'<circle cx="{move.number * step:.1f}" cy="{middle - move.black_score / limit * middle * 0.95:.1f}" r="4" fill="var(--bad)"/>'
-        for move in review.moves
+        f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="var(--bad)"/>'
+        for (x, y), move in zip(places, review.moves, strict=True)
         if move.is_turning_point
     )
     label = f'aria-label="Score after each move, between {-limit:.0f} and {limit:.0f} discs for Black"'
@@ -152,7 +147,7 @@ def _parser() -> Parser:
         prog="python -m agents.analyze",
         description="Analyze a game: the score of each move, what it cost in discs, and the turning points.",
     )
-    parser.add_argument("game", metavar="FILE|MOVES", help="file with a game, of which the first is taken, or a transcript such as f5d6c3")
+    parser.add_argument("game", metavar="FILE|MOVES", help="file (its first game is analyzed) or transcript such as f5d6c3")
     agent_help = "agent that searches, of the kind alpha_beta (default: alpha_beta:evaluation=ntuple,depth=8,solver=16)"
     parser.add_argument("--agent", metavar="SPEC", help=agent_help)
     parser.add_argument("--format", choices=("text", "json", "html"), default="text", help="form of the result (default: text)")

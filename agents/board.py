@@ -2,8 +2,8 @@
 
 4x4 and 6x6 boards lie in the middle of the 8x8 board. The squares around them stay empty and are
 never played on, so one compiled function serves all board sizes. `flips_at` duplicates the rules
-for speed: a search knows the square of a move, and following eight rays from a known square takes
-half as long as the general kernel. The tests compare it with the kernel.
+for speed: a search knows the square of a move, and eight rays from that square take half as long as
+the general kernel. The tests compare the two.
 """
 
 from __future__ import annotations

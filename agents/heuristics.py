@@ -111,7 +111,7 @@ def settled_squares(empty: Bits, line: Line) -> Bits:
 
 
 def beside(squares: Bits, step: np.uint64) -> Bits:
-    """Return the squares one step up or down a line.
+    """Return the squares next to the given ones along a line, in both directions.
 
     A step across the edge of the board wraps around to the opposite edge.
     """
@@ -123,9 +123,9 @@ def stable_discs(own: Bits, opp: Bits, geometry: Geometry) -> Bits:
     """Return discs of `own` that can never flip. The set is not always complete.
 
     A disc is in the set if on each of its four lines the line is full, or the disc is at its end,
-    or one of its two neighbors is in the set. No move can be the first to flip a disc of the set:
-    among the discs of the set that it flips along a line, the one that entered the set first has a
-    neighbor on the line that entered the set earlier.
+    or one of its two neighbors on it is in the set. The set is built up one disc after the other:
+    each disc is protected on every line by a full line, the edge, or a disc added before it, so no
+    move can flip it.
     """
     (row, column), (rising, falling) = geometry.straight, geometry.diagonal
     empty = (own | opp) ^ geometry.full

@@ -3,8 +3,8 @@
 A file contains the number of groups and, for each group, the number of squares per tuple, the
 number of tuples, the tuples, and the weights, which all tuples of the group share. Squares are
 numbered 0 to 63. The index of a weight is a base-3 number with one digit per square of the tuple,
-most significant first: 0 for white, 1 for empty, 2 for black. Braces may surround the whole
-file, the groups, the tuples and the weights; some published files have no braces.
+most significant first: 0 for white, 1 for empty, 2 for black. Braces around the file, groups,
+tuples and weights are optional.
 """
 
 from __future__ import annotations

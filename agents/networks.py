@@ -1,8 +1,8 @@
 """Policy-value network: a small residual convolutional network in PyTorch.
 
-The network has no batch normalization. Instead each residual block starts as the identity, which
-trains as well at these depths, costs less on a CPU, and makes the network the same function in
-training and in play.
+Instead of batch normalization, each residual block is initialized as the identity. At these depths
+this trains as well, costs less on a CPU, and the network computes the same function in training and
+in play.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Outputs(NamedTuple):
     policy_logits: [L, A] with A = n*n + 1; the pass is last and its logit is always 0.
     value_logits: [L], 2 artanh(value) for values in [-1, 1]; if the value is the outcome alone,
     this is the logit of the probability of winning. ownership_logits: [L, n*n], logits of the
-    probability that a square holds an own disc at the end of the game.
+    probability that the side to move owns a square at the end of the game.
     """
 
     policy_logits: Tensor

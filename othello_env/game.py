@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from operator import index
 from typing import ClassVar, Final
 
@@ -103,6 +104,10 @@ class Game:
         There is one more position than moves.
         """
         return self._positions
+
+    def flips(self) -> tuple[int, ...]:
+        """Return a bitboard per move: the discs that it flipped."""
+        return tuple(before.opp & (after.black, after.white)[before.side_to_move] for before, after in pairwise(self._positions))
 
     def find_unforced_pass(self, squares: Sequence[int]) -> int | None:
         """Return the index of the first written pass that the rules do not force, or None.

@@ -18,9 +18,9 @@ _SIGNS: Final = str.maketrans("XO", "*O")
 
 
 def format_ggf(position: Position) -> str:
-    """Return a one-line game that starts at a position and has no moves.
+    """Return a position as a GGF game without moves, on one line.
 
-    It has the properties that engines expect.
+    The game has the properties that engines expect.
     """
     board = str(position).translate(_SIGNS)
     n = position.board_size
@@ -46,10 +46,10 @@ def parse_ggf(text: str) -> list[Position]:
 
 
 def play_written(positions: list[Position], move: str, color: int | None = None) -> None:
-    """Append the position after a move to the positions of a game, in place.
+    """Play a move and append the position after it to `positions`.
 
-    A missing forced pass before the move is added. color: the color that moves, by default the side
-    to move.
+    If a forced pass before the move is missing, its position is appended first. color: the color
+    that moves, by default the side to move.
     """
     position = positions[-1]
     n = position.board_size

@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Final
 
 from agents.analysis import Searcher
-from agents.base import Agent
 from agents.registry import make_agent
 
 _SPECS: Final = {
@@ -28,13 +27,20 @@ LEVELS: Final = tuple(_SPECS)
 """The names of the levels, weakest first."""
 
 
-_ANALYSTS: Final = {8: "alpha_beta:evaluation=ntuple,depth=8,solver=16"}
-_SMALL_BOARD_ANALYST: Final = "alpha_beta:evaluation=heuristics,depth=8,solver=16"
+def analyst_spec(board_size: int = 8, *, is_quick: bool = False) -> str:
+    """Return the spec of the agent that rates moves.
+
+    is_quick: True for limits of time on each position, for people who wait for a hint; the scores
+    may then differ from one call to the next.
+    """
+    evaluation = "ntuple" if board_size == 8 else "heuristics"
+    limits = "depth=6,seconds=0.2,solver=14,solver_seconds=0.3" if is_quick else "depth=8,solver=16"
+    return f"alpha_beta:evaluation={evaluation},{limits}"
 
 
 def analyst(board_size: int = 8) -> Searcher:
-    """Return the agent that gives hints and values."""
-    agent = make_agent(_ANALYSTS.get(board_size, _SMALL_BOARD_ANALYST))
+    """Return the agent that rates moves without limits of time; see `analyst_spec`."""
+    agent = make_agent(analyst_spec(board_size))
     assert isinstance(agent, Searcher)
     return agent
 
@@ -45,8 +51,3 @@ def level_spec(level: str, board_size: int = 8) -> str:
     if level not in specs:
         raise ValueError(f"level {level!r}: expected one of {', '.join(LEVELS)}")
     return specs[level]
-
-
-def level_agent(level: str, board_size: int = 8) -> Agent:
-    """Return the agent that plays a level. Raises `ValueError` for an unknown level."""
-    return make_agent(level_spec(level, board_size))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from operator import index
 from typing import Final, Literal
 
@@ -109,6 +110,12 @@ class GameSession:
         return self.players[self.position.side_to_move]
 
     @property
+    def player_names(self) -> tuple[str, str]:
+        """The names of black and white, for tables and records; "Person" for people."""
+        black, white = ("Person" if agent is None else agent.name for agent in self.players)
+        return black, white
+
+    @property
     def is_over(self) -> bool:
         """True once the game has ended, by the rules, resignation or time."""
         return self.result is not None
@@ -139,14 +146,12 @@ class GameSession:
     @property
     def turns(self) -> tuple[Turn, ...]:
         """The moves played so far."""
-        positions = self.game.positions()
-        found = []
-        for move, before, after in zip(self.game.moves, positions[:-1], positions[1:], strict=True):
-            color = before.side_to_move
-            mine = (after.black, after.white)[color]
-            flipped = mine & ~(before.black, before.white)[color] & ~(1 << move)
-            found.append(Turn(color, move, flipped, not after.is_over and after.side_to_move == color))
-        return tuple(found)
+        game = self.game
+        sides = [position.side_to_move for position in game.positions()]
+        passes = [after == before for before, after in pairwise(sides)]
+        if passes and game.final.is_over:
+            passes[-1] = False
+        return tuple(map(Turn, sides, game.moves, game.flips(), passes))
 
     def play(self, move: int | str) -> Turn:
         """Play a move for the side to move, by number or by name, and forget the moves taken back.

@@ -49,9 +49,6 @@ class Style:
     dots: bool = True
 
 
-_PLAIN: Final = Style()
-
-
 class TerminalGame:
     """Plays a session in a terminal.
 
@@ -89,20 +86,21 @@ class TerminalGame:
         Raises `AgentError` if an agent fails to return a legal move.
         """
         session = self._session
-        shown = -1
+        shown, is_told = -1, False
         try:
             while True:
                 if shown != session.revision:
-                    shown = session.revision
+                    shown, is_told = session.revision, False
                     self._show()
-                    if session.result is not None:
-                        self._write(session.result.text)
+                if session.result is not None and not is_told:  # a clock ends a game without a move
+                    is_told = True
+                    self._write(session.result.text)
                 if session.is_over and None not in session.players:
                     break
                 if session.is_over or session.player is None:
                     self._ask()
                 else:
-                    self._write(session.describe(session.play(session.think())))
+                    self._play(session.think())
         except _Quit:
             pass
         finally:
@@ -153,6 +151,11 @@ class TerminalGame:
             names = " ".join(format_square(move, self._session.board_size) for move in legal)
             self._write(f"{format_square(square, self._session.board_size)} is not legal; legal are {names}")
         else:
+            self._play(square)
+
+    def _play(self, square: int) -> None:
+        """Play a legal move, unless the time has run out while the player was thinking."""
+        if not self._session.is_over:
             self._write(self._session.describe(self._session.play(square)))
 
     def _undo(self, _: str) -> None:
@@ -190,8 +193,8 @@ class TerminalGame:
     def _save(self, file: str) -> None:
         try:
             (path,) = shlex.split(file)
-            names = tuple("human" if agent is None else agent.name for agent in self._session.players)
-            write_records(path, [GameRecord(self._session.game, black=names[0], white=names[1])])
+            black, white = self._session.player_names
+            write_records(path, [GameRecord(self._session.game, black=black, white=white)])
         except (ValueError, OSError) as error:
             self._write(f"not saved: {error}" if file else "save needs the name of a file, such as game.ggf")
             return

@@ -38,7 +38,7 @@ from agents.web.body import RequestError, read_object
 from agents.web.games import ActiveGame, GameStore, StaleRevisionError, TooManyGamesError, UnknownGameError
 from agents.web.record import SUFFIXES, format_session, read_game
 from agents.web.roster import Roster
-from agents.web.view import PERSON, game_view, hint_view, player_names, resigning_color
+from agents.web.view import PERSON, game_view, hint_view, resigning_color
 from othello_env.agent import AgentError
 from othello_env.game import Game
 from othello_env.opening import parse_opening
@@ -177,7 +177,7 @@ class _Server:
         game = self._game(request)
         form = request.query_params.get("format", "transcript")
         with _bad_request():
-            text = format_session(game.session, player_names(game.session), form)
+            text = format_session(game.session, game.session.player_names, form)
         return Response(
             text,
             media_type="text/plain; charset=utf-8",

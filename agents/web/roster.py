@@ -16,16 +16,13 @@ import numpy as np
 
 from agents.analysis import Line, Searcher, analyze
 from agents.base import Agent, Moves, check_board_size
-from agents.play.levels import LEVELS, level_spec
+from agents.play.levels import LEVELS, analyst_spec, level_spec
 from agents.registry import AgentSpecError, make_agent
 from othello_env.agent import AgentError, ask_agent, describe_error
 from othello_env.batch import PositionBatch
 from othello_env.position import Position
 from othello_env.squares import BOARD_SIZES
 
-# The agent that rates the legal moves for a hint, by board size; the network plays on 8x8 only.
-_HINT_SPEC: Final = "alpha_beta:evaluation=ntuple,depth=6,seconds=0.2,solver=14,solver_seconds=0.3"
-_SMALL_BOARD_HINT_SPEC: Final = "alpha_beta:evaluation=heuristics,depth=6,seconds=0.2,solver=14,solver_seconds=0.3"
 _HINT: Final = "hint"
 
 
@@ -98,7 +95,7 @@ class Roster:
         for size in BOARD_SIZES:
             for level in LEVELS:
                 self._agents[level, size] = _shared(level.capitalize(), level_spec(level, size), size)
-            self._hints[size] = _shared(_HINT, _HINT_SPEC if size == 8 else _SMALL_BOARD_HINT_SPEC, size)
+            self._hints[size] = _shared(_HINT, analyst_spec(size, is_quick=True), size)
         for spec in dict.fromkeys(specs):
             agent = make_agent(spec)
             sizes = tuple(size for size in BOARD_SIZES if _plays_on(agent, size))

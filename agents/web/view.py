@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from agents.analysis import Line
+from agents.analysis import Line, format_score
 from agents.play.session import GameSession, Turn
 from agents.web.games import ActiveGame
 from othello_env.bitboard import squares_of
@@ -13,12 +13,6 @@ from othello_env.position import COLOR_NAMES, Position
 from othello_env.squares import format_square, pass_square
 
 PERSON = "person"
-
-
-def player_names(session: GameSession) -> tuple[str, str]:
-    """Return the names of black and white."""
-    black, white = ("Person" if agent is None else agent.name for agent in session.players)
-    return black, white
 
 
 def game_view(game: ActiveGame) -> dict[str, Any]:
@@ -37,7 +31,7 @@ def game_view(game: ActiveGame) -> dict[str, Any]:
         "agent_to_move": result is None and session.player is not None,
         "discs": dict(zip(COLOR_NAMES, position.discs, strict=True)),
         "players": {
-            color: {"key": key, "name": name} for color, key, name in zip(COLOR_NAMES, game.keys, player_names(session), strict=True)
+            color: {"key": key, "name": name} for color, key, name in zip(COLOR_NAMES, game.keys, session.player_names, strict=True)
         },
         "turns": [_turn_view(turn, n) for turn in turns],
         "message": session.describe(turns[-1]) if turns else _start_message(session),
@@ -53,15 +47,12 @@ def game_view(game: ActiveGame) -> dict[str, Any]:
 
 def hint_view(lines: Sequence[Line], board_size: int) -> list[dict[str, Any]]:
     """Return the values of the legal moves, best first, for the side to move."""
-    undecided = [abs(line.score) for line in lines if not line.decided]
-    digits = next(digits for limit, digits in ((1.0, 2), (10.0, 1), (float("inf"), 0)) if max(undecided, default=0.0) <= limit)
     found = []
     for line in lines:
         square = next(square for square in line.pv if square != pass_square(board_size))
-        # A decided score is a number of discs. Adding 0.0 turns -0.0 into 0.0.
-        shown = 0 if line.decided else digits
-        value = f"{round(line.score, shown) + 0.0:+.{shown}f}"
-        found.append({"square": format_square(square, board_size), "value": value, "decided": line.decided, "exact": line.exact})
+        found.append(
+            {"square": format_square(square, board_size), "value": format_score(line), "decided": line.decided, "exact": line.exact}
+        )
     return found
 
 

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from agents import agent_specs
+from agents import agent_specs, make_agent
 from agents.play.__main__ import main
-from agents.play.levels import LEVELS, level_agent
+from agents.play.levels import LEVELS, level_spec
 from othello_env import Game, Position, PositionBatch
 from tests.agents.ntuple.test_network import network_of
 from tests.agents.test_league import PLAYER
@@ -78,7 +78,7 @@ def test_two_people_share_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: py
 def test_every_level_answers(level: str, board_size: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO("quit\n"))
     main(["--level", level, "--color", "white", "--board-size", board_size])
-    assert f"black ({level_agent(level, int(board_size)).name}) plays" in capsys.readouterr().out
+    assert f"black ({make_agent(level_spec(level, int(board_size))).name}) plays" in capsys.readouterr().out
 
 
 def test_a_game_is_continued_from_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -94,6 +94,36 @@ def test_the_game_goes_on_without_the_library_that_hints_need(monkeypatch: pytes
     assert shown.count("no values: compiled code needs numba") == 2
 
 
+def test_a_game_whose_time_runs_out_while_a_person_thinks_is_over() -> None:
+    now = [0.0]
+    session = GameSession(clock=5, now=lambda: now[0])
+    answers, shown = ["d3", "c5", "d6", "undo", "quit"], list[str]()
+
+    def read(prompt: str) -> str:
+        shown.append(prompt)
+        now[0] += 3
+        return answers.pop(0)
+
+    game = TerminalGame(session, read=read, write=shown.append).play()
+    assert str(game) == "d3"  # after "undo"; Black's second move came too late
+    assert shown.count("White wins: black ran out of time") >= 1
+
+
+def test_a_game_whose_time_runs_out_while_an_agent_thinks_is_over() -> None:
+    now = [0.0]
+
+    class Slow:
+        name = "slow"
+
+        def select_moves(self, positions: PositionBatch, rng: np.random.Generator) -> Any:
+            now[0] += 10
+            return np.array([positions[0].legal_squares()[0]])
+
+    _, shown = typed(GameSession((None, Slow()), clock=5, now=lambda: now[0]), "d3", "quit")
+    assert shown.count("Black wins: white ran out of time") == 1
+    assert not any(line.startswith("white (slow) plays") for line in shown)
+
+
 def test_a_finished_game_offers_another_one() -> None:
     start = Game.parse("f5f4c3c6c5d6f3c4")
     game, shown = typed(GameSession(game=start), "c7", "d3", "hint", "eval", "resign", "new", "quit")

@@ -28,15 +28,10 @@ def encode_plies(game: Game) -> str:
     for two words in a row.
     """
     words = []
-    before: Position | None = None
-    for number, position in enumerate(game.positions()):
-        changed = ""
-        if before is not None:
-            own_after = position.black if before.side_to_move == BLACK else position.white
-            changed = SQUARE_LETTERS[game.moves[number - 1]] + _letters(before.opp & own_after)
+    changes = ["", *(SQUARE_LETTERS[move] + _letters(flipped) for move, flipped in zip(game.moves, game.flips(), strict=True))]
+    for position, changed in zip(game.positions(), changes, strict=True):
         sign = _OVER if position.is_over else _BLACK_NEXT if position.side_to_move == BLACK else _WHITE_NEXT
         words.append(changed + sign + _letters(position.legal_moves))
-        before = position
     return " ".join(words)
 
 
