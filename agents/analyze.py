@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from agents.analysis import Searcher, format_pv, format_score
 from agents.play.levels import analyst
-from agents.play.terminal import read_game
+from agents.play.source import read_source
 from agents.registry import make_agent
 from agents.review import GameReview, MoveReview, review_game
 from othello_env.command import Parser, Progress, command
@@ -168,7 +168,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     with command("analyze"):
         arguments = parser.parse_args(argv)
         agent = _searcher(arguments.agent, arguments.board_size)
-        game = read_game(arguments.game, board_size=arguments.board_size)
+        game = read_source(arguments.game, board_size=arguments.board_size)
         with Progress(len(game.moves), unit="moves") as progress:
             review = review_game(game, agent, progress=progress.advance)
         if arguments.format == "json":

@@ -14,7 +14,8 @@ import numpy as np
 
 from agents.play.levels import LEVELS, level_spec
 from agents.play.session import GameSession, Players
-from agents.play.terminal import Style, TerminalGame, read_game
+from agents.play.source import read_source
+from agents.play.terminal import Style, TerminalGame
 from agents.registry import agents_help, make_agent
 from othello_env.command import Parser, command, seed
 from othello_env.game import Game
@@ -70,7 +71,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         rng = np.random.default_rng(arguments.seed)
         color = {"black": BLACK, "white": WHITE}.get(arguments.color, int(rng.integers(2)))
         size = arguments.board_size
-        game = Game((), Position.start(size)) if arguments.start is None else read_game(arguments.start, board_size=size)
+        game = Game((), Position.start(size)) if arguments.start is None else read_source(arguments.start, board_size=size)
         players = _players(parser, arguments.agents, level=arguments.level, two_players=arguments.two_players, color=color, board_size=size)
         session = GameSession(players, game, rng=rng, clock=arguments.clock)
         if hasattr(sys.stdin, "reconfigure"):

@@ -10,12 +10,11 @@ from typing import Final
 from agents.analysis import Line, Searcher, analyze, format_pv, format_score
 from agents.play.levels import analyst
 from agents.play.session import GameSession
+from agents.play.source import read_source
 from agents.registry import AgentSpecError
-from othello_env.errors import IllegalMoveError, RecordFormatError
 from othello_env.game import Game
-from othello_env.opening import parse_game
 from othello_env.position import COLOR_NAMES
-from othello_env.records import GameRecord, read_records, write_records
+from othello_env.records import GameRecord, write_records
 from othello_env.rendering.text import board_lines, format_status
 from othello_env.squares import format_square, parse_square
 
@@ -202,7 +201,7 @@ class TerminalGame:
 
     def _load(self, source: str) -> None:
         try:
-            game = read_game(source, board_size=self._session.board_size)
+            game = read_source(source, board_size=self._session.board_size)
         except (ValueError, OSError) as error:
             self._write(f"not loaded: {error}")
             return
@@ -226,23 +225,3 @@ class TerminalGame:
             self._write(f"no values: {error}")
             return []
         return analyze(self._analyst, self._session.position, num_moves)
-
-
-def read_game(source: str, *, board_size: int) -> Game:
-    """Return the game in a text or a file: a transcript, a position, or the first game of a file.
-
-    Raises `RecordFormatError`, `IllegalMoveError` or `OSError` if there is none, and
-    `RecordFormatError` for another board size.
-    """
-    try:
-        return parse_game(source, board_size=board_size)
-    except (RecordFormatError, IllegalMoveError):
-        if "." not in source and "/" not in source:  # no name of a file
-            raise
-    record = next(iter(read_records(source)), None)
-    if record is None:
-        raise RecordFormatError(f"{source}: no game")
-    if record.game.start.board_size != board_size:
-        size = record.game.start.board_size
-        raise RecordFormatError(f"{source}: a {size}x{size} board, but board_size is {board_size}")
-    return record.game

@@ -33,10 +33,11 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from agents.play.session import GameSession
+from agents.play.source import read_text
 from agents.web.access import AccessCheck
 from agents.web.body import RequestError, read_object
 from agents.web.games import ActiveGame, GameStore, StaleRevisionError, TooManyGamesError, UnknownGameError
-from agents.web.record import SUFFIXES, format_session, read_game
+from agents.web.record import SUFFIXES, format_session
 from agents.web.roster import Roster
 from agents.web.view import PERSON, game_view, hint_view, resigning_color
 from othello_env.agent import AgentError
@@ -159,7 +160,7 @@ class _Server:
         if "position" in body and "text" in body:
             raise ValueError("position and text: expected at most one of them")
         if "text" in body:
-            record, more = await run_in_threadpool(read_game, body["text"], size)
+            record, more = await run_in_threadpool(read_text, body["text"], board_size=size)
             return record.game, more
         if "position" not in body:
             return Game((), Position.start(size)), False

@@ -5,7 +5,17 @@
 """
 
 from othello_env.records.record import GameRecord, Place
-from othello_env.records.registry import FORMATS, format_of, read_records, write_records
+from othello_env.records.registry import FORMATS, format_of, format_of_text, parse_records, read_records, write_records
 from othello_env.records.result import RecordedResult
 
-__all__ = ["FORMATS", "GameRecord", "Place", "RecordedResult", "format_of", "read_records", "write_records"]
+__all__ = [
+    "FORMATS",
+    "GameRecord",
+    "Place",
+    "RecordedResult",
+    "format_of",
+    "format_of_text",
+    "parse_records",
+    "read_records",
+    "write_records",
+]

@@ -89,8 +89,7 @@ def format_of(path: str | Path) -> str:
     if path.exists():
         with path.open("rb") as stream:
             data = stream.read(_HEAD_BYTES)
-        check_first_bytes(data, path.name)
-        head = [text for _, text in read_lines(io.BytesIO(data), path.name) if text.strip() and text[0] not in "#%"]
+        head = _first_lines(data, path.name)
     shown = _format_of_lines(head)
     if shown in _SIGNED_FORMATS or not by_name:
         by_name = shown
@@ -99,6 +98,20 @@ def format_of(path: str | Path) -> str:
             f"{path.name}: unknown format; the file names end with {' '.join(_BY_SUFFIX)}, the formats are {', '.join(FORMATS)}"
         )
     return by_name
+
+
+def format_of_text(text: str, name: str = "text") -> str:
+    """Return the name of the format that the first lines of a text show, else "transcript".
+
+    name: stands for the text in errors. Raises `RecordFormatError` for a placeholder.
+    """
+    shown = _format_of_lines(_first_lines(text.encode()[:_HEAD_BYTES], name))
+    return shown if shown in _SIGNED_FORMATS else "transcript"
+
+
+def _first_lines(data: bytes, name: str) -> list[str]:
+    check_first_bytes(data, name)
+    return [text for _, text in read_lines(io.BytesIO(data), name) if text.strip() and text[0] not in "#%"]
 
 
 def _format_of_lines(head: list[str]) -> str:
@@ -147,6 +160,16 @@ def read_records(
         except LookupError:
             raise ValueError(f"encoding {encoding!r}: unknown") from None
     return _read(path, form, encoding, on_error, on_progress)
+
+
+def parse_records(text: str, name: str = "text") -> Iterator[GameRecord]:
+    """Yield the records of a text in the format of `format_of_text`, like those of a file.
+
+    name: stands for the text in errors and places. Raises `RecordFormatError`.
+    """
+    form = FORMATS[format_of_text(text, name)]
+    assert form.read is not None
+    return form.read(read_lines(io.BytesIO(text.encode()), name), name, on_error=None)
 
 
 def _read(

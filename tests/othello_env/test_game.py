@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from othello_env import WHITE, Game, IllegalMoveError, Position, RecordFormatError
+from othello_env import WHITE, Game, IllegalMoveError, Position, RecordFormatError, bitboard
 from othello_env.game import check_move_number
 from othello_env.squares import BOARD_SIZES
 from tests.strategies import board_sizes
@@ -161,3 +161,11 @@ def test_a_move_number_counts_moves_or_pairs_of_moves_with_passes_or_without(num
         else:
             with pytest.raises(RecordFormatError, match=f"move number {number} after {num_written} moves"):
                 check_move_number(number, num_written, num_placed)
+
+
+@given(board_sizes, st.integers(0, 99))
+def test_the_flipped_discs_of_a_move_are_those_that_the_rules_flip(board_size: int, seed: int) -> None:
+    game = Game.random(6, np.random.default_rng(seed), Position.start(board_size))
+    assert len(game.flips()) == 6
+    for position, move, flipped in zip(game.positions(), game.moves, game.flips(), strict=False):
+        assert flipped == bitboard.flips(position.own, position.opp, 1 << move, board_size)

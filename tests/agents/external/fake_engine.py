@@ -14,6 +14,7 @@ import sys
 import time
 from pathlib import Path
 
+# Runs isolated (`-I`) in any folder, so that nothing else is loaded: the oracle has to be named.
 sys.path.insert(0, str(Path(__file__).parents[3]))
 
 from tests.oracle import Board, flipped, legal_squares, other, play, start_board

@@ -235,7 +235,7 @@ def test_an_agent_that_cannot_play_the_board_size_is_refused_before_the_first_qu
         (["--level", "master"], "argument --level: invalid choice: 'master'"),
         (["--start", "a1"], "move 1: a1"),
         (["--start", "no/such.ggf"], "No such file"),
-        (["--start", "f5", "--board-size", "4"], "f5"),
+        (["--start", "f5", "--board-size", "4"], "the game is on 8x8, but board_size is 4"),
         (["--clock", "0"], "clock 0.0: expected a positive number of seconds"),
         (["ntuple:/does/not/exist"], "no such file"),
         (["factory:nowhere:make"], "no module 'nowhere' in the current folder"),

@@ -9,7 +9,8 @@ import pytest
 
 from agents import AgentSpecError, make_agent
 from agents.play.session import GameSession
-from agents.play.terminal import HELP, Style, TerminalGame, read_game
+from agents.play.source import read_source
+from agents.play.terminal import HELP, Style, TerminalGame
 from othello_env import Game, IllegalMoveError, Position, PositionBatch, RecordFormatError
 from othello_env.agent import AgentError
 from othello_env.records import GameRecord, write_records
@@ -163,16 +164,16 @@ def test_games_are_saved_and_loaded(tmp_path: Path) -> None:
 )
 def test_what_is_no_game_is_refused(source: str, error: type[Exception]) -> None:
     with pytest.raises(error):
-        read_game(source, board_size=8)
+        read_source(source, board_size=8)
 
 
 def test_a_file_of_another_board_size_or_without_games_is_refused(tmp_path: Path) -> None:
     write_records(tmp_path / "small.ggf", [GameRecord(Game((), Position.start(6)))])
-    with pytest.raises(RecordFormatError, match="a 6x6 board, but board_size is 8"):
-        read_game(str(tmp_path / "small.ggf"), board_size=8)
+    with pytest.raises(RecordFormatError, match="the game is on 6x6, but board_size is 8"):
+        read_source(str(tmp_path / "small.ggf"), board_size=8)
     (tmp_path / "empty.txt").touch()
     with pytest.raises(RecordFormatError, match="no game"):
-        read_game(str(tmp_path / "empty.txt"), board_size=8)
+        read_source(str(tmp_path / "empty.txt"), board_size=8)
 
 
 def test_the_last_move_and_its_flips_are_marked() -> None:

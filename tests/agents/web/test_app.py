@@ -171,9 +171,9 @@ def test_the_first_of_several_games_is_loaded(client: TestClient) -> None:
     ("options", "message"),
     [
         ({"text": "f5f5"}, "move 2: f5 is illegal"),
-        ({"text": "hello"}, "game.txt, line 1"),
+        ({"text": "hello"}, "text, line 1"),
         ({"text": ""}, "no game"),
-        ({"text": "(;GM[Othello]"}, "game.txt, line 1"),
+        ({"text": "(;GM[Othello]"}, "text, line 1"),
         ({"position": "X X"}, "expected 16, 36, 64 squares"),
         ({"position": "-" * 64 + " X"}, "the game is over"),
         ({"position": "f5d6"}, "not a transcript"),

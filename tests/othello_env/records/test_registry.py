@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from othello_env import Game, RecordFormatError, backend, bitboard
-from othello_env.records import FORMATS, GameRecord, RecordedResult, format_of, read_records, write_records
+from othello_env.records import FORMATS, GameRecord, RecordedResult, format_of, format_of_text, parse_records, read_records, write_records
 from tests.othello_env.records.samples import DRAW, FULL, GAMES, PASSES, RUNNING, SMALL, WHITE_FIRST, WIPEOUT, write_one
 
 GAME_FORMATS = [name for name in FORMATS if name != "obf"]
@@ -218,3 +218,23 @@ def test_readers_take_any_source_of_bytes() -> None:
     from othello_env.records.transcript import read_transcripts
 
     assert [str(record.game) for record in read_transcripts(read_lines(io.BytesIO(b"f5d6"), "memory"), "memory")] == ["f5d6"]
+
+
+@pytest.mark.parametrize("name", [name for name, form in FORMATS.items() if form.read is not None and name != "csv"])
+def test_a_text_is_read_like_a_file_of_it(name: str, tmp_path: Path) -> None:
+    record = GameRecord(Game.parse("f5d6c3"), black="Ann", white="Bo")
+    form = FORMATS[name]
+    assert form.format_record is not None
+    if name == "obf":
+        record = GameRecord(Game((), Game.parse("f5d6c3").final))
+    text = form.header + form.format_record(record)
+    (tmp_path / "game.txt").write_text(text, encoding="utf-8")
+    assert format_of_text(text) == format_of(tmp_path / "game.txt")
+    assert [found.game for found in parse_records(text)] == [found.game for found in read_records(tmp_path / "game.txt")]
+    assert [found.game for found in parse_records(text)] == [record.game]
+
+
+@pytest.mark.parametrize("text", ["nonsense", "(;GM[Othello]", "version https://git-lfs.github.com/spec/v1\n"])
+def test_a_text_that_holds_no_game_is_refused(text: str) -> None:
+    with pytest.raises(RecordFormatError, match="^clipboard, "):
+        list(parse_records(text, "clipboard"))
